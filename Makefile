@@ -1,0 +1,62 @@
+# Every verb of this project. CI runs the same ones (.ci/run).
+#
+# The first use makes .venv from nothing but Python 3.11+ and PyPI; two stamp files in it remember
+# what is installed, so that later uses start at once. A changed pyproject.toml installs again.
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check format bench clean distclean
+
+help:  ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.dev  ## Make .venv with everything that development needs
+
+demo: $(VENV)/.run  ## Deploy hello-world on an embedded Temporal server and watch it
+	$(BIN)/temporal-plan demo $(ARGS)
+
+test: $(VENV)/.dev  ## All tests; make test ARGS="tests/unit -k canary" for some
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev  ## Lint, formatting, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## Repair what ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev  ## Steps a second beside bare Temporal; make bench ARGS="--rounds 3"
+	$(BIN)/python -m bench steps $(ARGS)
+
+clean:  ## Remove what building and testing leave behind
+	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+distclean: clean  ## The same, and .venv
+	rm -rf $(VENV)
+
+# What a user needs: the package and the embedded server. `make demo` asks for no more.
+$(VENV)/.run: pyproject.toml
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || \
+		{ echo "make: no Python 3.11 or newer on the PATH; say make PYTHON=/path/to/python3" >&2; exit 1; }
+	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[local]'
+	@touch $@
+
+# pip knows dependency groups since 25.1, and the pip that comes with Python is older than that.
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@

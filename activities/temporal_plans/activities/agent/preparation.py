@@ -1,0 +1,262 @@
+"""From an order to a task that can be started: its sandbox filled, its supervisor's orders made."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from temporal_plans.activities.agent.capabilities import unsupported
+from temporal_plans.activities.agent.cgroups import CgroupTree, limits_of
+from temporal_plans.activities.agent.environment import Place, task_environment
+from temporal_plans.activities.agent.fetch import Fetcher
+from temporal_plans.activities.agent.identity import Identity, identity_for
+from temporal_plans.activities.agent.layout import TaskDir, WorkDir, directory_name
+from temporal_plans.activities.agent.pods import AskedPod
+from temporal_plans.activities.agent.records import ReservationRecord, TaskRecord
+from temporal_plans.activities.agent.refusal import TaskRefused
+from temporal_plans.activities.agent.rlimits import plan_limits
+from temporal_plans.activities.agent.sandbox import Sandbox, read_only_note
+from temporal_plans.activities.agent.secrets import Secrets
+from temporal_plans.activities.agent.settings import AgentSettings
+from temporal_plans.activities.agent.supervision import ShimSpec
+from temporal_plans.domain.cluster import ReservedResource
+from temporal_plans.domain.service import PodSpec, TaskSpec, task_instance_name
+from temporal_plans.messages.cluster import LaunchInput
+
+T = TypeVar("T")
+
+
+class Prepared(NamedTuple):
+    """What to start, and what its first status should say."""
+
+    spec: ShimSpec
+    notes: str
+
+
+class _SecretValues(NamedTuple):
+    env: dict[str, str]
+    files: dict[str, bytes]
+
+
+class Preparation:
+    """Prepares tasks as one agent's settings say."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        work_dir: WorkDir,
+        secrets: Secrets,
+        cgroups: CgroupTree | None,
+        raisable_rlimits: bool,
+    ) -> None:
+        self._settings = settings
+        self._work_dir = work_dir
+        self._secrets = secrets
+        self._cgroups = cgroups
+        self._raisable = raisable_rlimits
+
+    async def prepare(
+        self,
+        order: LaunchInput,
+        name: str,
+        task_id: str,
+        asked: AskedPod,
+        directory: TaskDir,
+        progress: Callable[[str], None],
+    ) -> Prepared:
+        """Everything short of starting the task ``name`` of the order's pod.
+
+        Done again after a crash, it finds the sandbox complete or makes it anew. TaskRefused, or
+        OSError from a full disk and the like. Cancelled, it returns when nothing of it runs on.
+        """
+        pod, task = asked.spec, task_of(asked.spec, name)
+        identity, user_note = identity_for(
+            asked.user, field=asked.user_field, allow_root=self._settings.allow_root_tasks
+        )
+        limits = plan_limits(
+            pod.rlimits, policy=self._settings.rlimits, raisable=self._raisable
+        )
+        volumes = self._volumes(order, pod, task)
+        secrets = await self._resolve_secrets(pod)
+        env = self._environment(order, pod, task, directory, identity, secrets)
+        if not directory.prepared.exists():
+            sandbox = Sandbox(directory.sandbox, volumes)
+            await self._fill(sandbox, pod, task, identity, secrets, env, progress)
+            directory.prepared.touch()
+        spec = ShimSpec(
+            task_id=task_id,
+            cmd=task.cmd,
+            env=env,
+            sandbox=str(directory.sandbox),
+            launch_log=str(self._work_dir.launches),
+            grace=float(task.kill_grace_period),
+            identity=None if identity is not None and identity.uid == os.geteuid() else identity,
+            rlimits=limits.limits,
+            cgroup=self._cgroup(task_id, pod, task),
+        )
+        notes = (user_note, limits.note, read_only_note(pod.host_volumes))
+        return Prepared(spec, "; ".join(note for note in notes if note))
+
+    def _volumes(self, order: LaunchInput, pod: PodSpec, task: TaskSpec) -> dict[str, Path]:
+        """The task's volumes by path, after writing down which the reservation has at all."""
+        reserved = [
+            resource for resource in order.reservation.resources if resource.kind == "volume"
+        ]
+        record = self._work_dir.reservation(order.reservation.id)
+        if record.destroyed is not None:
+            raise TaskRefused(f"the reservation {record.id} was released at {record.destroyed}")
+        if reserved:
+            places = sorted(str(self._volume_place(resource)) for resource in reserved)
+            now = ReservationRecord(
+                id=record.id, volumes=tuple(sorted({*record.volumes, *places}))
+            )
+            if now != record:
+                self._work_dir.keep_reservation(now)
+        found = {
+            resource.name: self._volume_place(resource)
+            for resource in reserved
+            if resource.set in ("", task.resource_set)
+        }
+        for volume in (*pod.volumes, *pod.resource_set(task.resource_set).volumes):
+            if volume.path not in found:
+                raise TaskRefused(f"volume {volume.path!r} is not in reservation {record.id}")
+        return found
+
+    def _volume_place(self, resource: ReservedResource) -> Path:
+        if resource.source:
+            return Path(resource.source) / directory_name(resource.id)
+        return self._work_dir.volume(resource.id)
+
+    async def _resolve_secrets(self, pod: PodSpec) -> _SecretValues:
+        env: dict[str, str] = {}
+        files: dict[str, bytes] = {}
+        for secret in pod.secrets:
+            field = f"pods.{pod.type}.secrets.{secret.name}"
+            value = await self._secrets.resolve(secret.secret, field=field)
+            if secret.env_key:
+                if b"\0" in value:
+                    raise TaskRefused(f"{field}.env-key: the value holds a zero byte; use a file")
+                env[secret.env_key] = os.fsdecode(value)
+            if secret.file or not secret.env_key:
+                files[secret.file or secret.secret] = value
+        return _SecretValues(env, files)
+
+    def _environment(
+        self,
+        order: LaunchInput,
+        pod: PodSpec,
+        task: TaskSpec,
+        directory: TaskDir,
+        identity: Identity | None,
+        secrets: _SecretValues,
+    ) -> dict[str, str]:
+        sandbox = str(directory.sandbox)
+        base = {"PATH": os.environ.get("PATH", os.defpath), "HOME": sandbox}
+        if identity is not None:
+            base |= {"USER": identity.name, "LOGNAME": identity.name}
+        place = Place(
+            sandbox=sandbox,
+            dns_domain=self._settings.dns_domain,
+            api_hostname=self._settings.api_hostname,
+            api_port=self._settings.api_port,
+            base=base,
+        )
+        try:
+            env = task_environment(
+                service=order.service,
+                pod=pod,
+                index=order.index,
+                task=task,
+                reservation=order.reservation,
+                parameters=order.parameters,
+                secrets=secrets.env,
+                place=place,
+            )
+        except KeyError as problem:
+            raise TaskRefused(
+                f"port {problem} is not in reservation {order.reservation.id}"
+            ) from None
+        for key, value in env.items():
+            if not key or "=" in key or "\0" in key + value:
+                raise TaskRefused(f"env: {key!r} can't be a variable's name, or has a zero byte")
+        return env
+
+    async def _fill(
+        self,
+        sandbox: Sandbox,
+        pod: PodSpec,
+        task: TaskSpec,
+        identity: Identity | None,
+        secrets: _SecretValues,
+        env: dict[str, str],
+        progress: Callable[[str], None],
+    ) -> None:
+        fetcher = Fetcher(self._settings.fetch_timeout.total_seconds(), progress)
+
+        def fill() -> None:
+            sandbox.create()
+            for uri in pod.uris:
+                fetcher.fetch(uri, sandbox.path)
+            sandbox.link_volumes(identity)
+            sandbox.link_host_volumes(pod.host_volumes)
+            for path, value in secrets.files.items():
+                sandbox.write_secret(path, value, f"pods.{pod.type}.secrets")
+            sandbox.write_configs(task.configs, env)
+            sandbox.give_to(identity)
+
+        await _in_thread(fill, fetcher.stop)
+
+    def _cgroup(self, task_id: str, pod: PodSpec, task: TaskSpec) -> str | None:
+        if self._cgroups is None:
+            return None
+        limits = limits_of(pod.resource_set(task.resource_set))
+        return str(self._cgroups.create(directory_name(task_id), limits))
+
+
+def task_of(pod: PodSpec, name: str) -> TaskSpec:
+    """The task of that name that this agent can run; TaskRefused when there is none."""
+    try:
+        task = pod.task(name)
+        pod.resource_set(task.resource_set)
+    except KeyError as problem:
+        raise TaskRefused(f"pods.{pod.type}: there is no task or resource set {problem}") from None
+    if problems := unsupported(pod, task):
+        raise TaskRefused("; ".join(problems))
+    return task
+
+
+def task_record(order: LaunchInput, name: str, task_id: str, asked: AskedPod | None) -> TaskRecord:
+    """What is kept of an order; without a pod, when even that could not be had."""
+    common = {
+        "task_id": task_id,
+        "name": task_instance_name(order.pod, order.index, name),
+        "reservation": order.reservation.id,
+        "report_to": order.report_to,
+        "created": datetime.now(UTC),
+    }
+    task = next((task for task in asked.spec.tasks if task.name == name), None) if asked else None
+    if asked is None or task is None:
+        return TaskRecord.model_validate(common)
+    return TaskRecord.model_validate(
+        common
+        | {
+            "grace": float(task.kill_grace_period),
+            "health_check": task.health_check,
+            "readiness_check": task.readiness_check,
+            "secret_env": [secret.env_key for secret in asked.spec.secrets if secret.env_key],
+        }
+    )
+
+
+async def _in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
+    """Runs ``work`` in a thread. Cancelled, it asks the thread to stop and waits until it has."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop()
+        await asyncio.wait([running])
+        running.exception()
+        raise

@@ -1,0 +1,51 @@
+"""What changed between two looks at a plan, one plain line each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from temporal_plans.client.plan_run import PlanRun
+from temporal_plans.domain.status import Status
+from temporal_plans.messages.plan import PlanView
+
+
+@dataclass(frozen=True)
+class _Line:
+    path: str
+    status: Status
+    message: str = ""
+
+    def __str__(self) -> str:
+        shown = self.message if self.status is not Status.COMPLETE else ""
+        return f"{self.path} {self.status}" + (f": {shown}" if shown else "")
+
+
+def changes(before: PlanRun | None, after: PlanRun) -> list[str]:
+    """The elements whose status or reason changed, the plan first; at the first look all that have
+    begun. Then what has come to wait for a person, and errors."""
+    old = dict(_lines(before.view)) if before else {}
+    lines = [
+        str(line)
+        for path, line in _lines(after.view)
+        if (line != old[path] if path in old else _worth_telling(line, after.view))
+    ]
+    waiting = before.view.waiting if before else ()
+    errors = before.view.errors if before else ()
+    lines += [f"waiting: {text}" for text in after.view.waiting if text not in waiting]
+    lines += [f"error: {text}" for text in after.view.errors if text not in errors]
+    if after.cut_short:
+        lines.append(f"{after.view.name} was {after.cut_short}" + (after.why and f": {after.why}"))
+    return lines
+
+
+def _worth_telling(line: _Line, view: PlanView) -> bool:
+    return line.status is not Status.PENDING or line.path == view.name
+
+
+def _lines(view: PlanView) -> Iterator[tuple[str, _Line]]:
+    yield view.name, _Line(view.name, view.status)
+    for phase in view.phases:
+        path = f"{view.name}/{phase.name}"
+        yield path, _Line(path, phase.status)
+        for step in phase.steps:
+            where = f"{path}/{step.name}"
+            yield where, _Line(where, step.status, step.message)

@@ -1,0 +1,79 @@
+"""Showing a plan while it runs: a live tree on a terminal, a line a change in a pipe."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from temporal_plans.cli.changes import changes
+from temporal_plans.cli.output import console, printable, say
+from temporal_plans.cli.tree import fitting, notes, tree
+from temporal_plans.client.plan_run import PlanRun, Trouble
+
+
+async def follow(runs: AsyncIterator[PlanRun | Trouble]) -> PlanRun:
+    """Show a plan until it is at rest; the last that was seen of it."""
+    return await (_live(runs) if console().is_terminal else _lines(runs))
+
+
+class _Screen:
+    """What the live display shows now; asked for several times a second, so that times run on."""
+
+    def __init__(self) -> None:
+        self.run: PlanRun | None = None
+        self.trouble: Trouble | None = None
+
+    def __rich__(self) -> RenderableType:
+        if self.run is None:
+            return Text("…")
+        below = notes(self.run)
+        if self.trouble:
+            below += [Text(), Text(f"No news: {printable(self.trouble.text)}", style="yellow")]
+        height = console().height - len(below) - 1
+        return Group(*fitting(self.run.view, now=datetime.now(UTC), height=height), *below)
+
+
+async def _live(runs: AsyncIterator[PlanRun | Trouble]) -> PlanRun:
+    screen = _Screen()
+    with Live(screen, console=console(), refresh_per_second=5) as live:
+        async for seen in runs:
+            if isinstance(seen, PlanRun):
+                screen.run, screen.trouble = seen, None
+            else:
+                screen.trouble = seen
+            live.refresh()
+    return _last(screen.run)
+
+
+async def _lines(runs: AsyncIterator[PlanRun | Trouble]) -> PlanRun:
+    last: PlanRun | None = None
+    troubled = False
+    for_people = datetime.now().astimezone
+    async for seen in runs:
+        clock = for_people().strftime("%H:%M:%S")
+        if isinstance(seen, Trouble):
+            if not troubled:
+                say(f"{clock} no news: {seen.text}")
+            troubled = True
+            continue
+        if troubled:
+            say(f"{clock} there is news again")
+        for line in changes(last, seen):
+            say(f"{clock} {line}")
+        last, troubled = seen, False
+    return _last(last)
+
+
+def _last(run: PlanRun | None) -> PlanRun:
+    if run is None:
+        raise RuntimeError("the plan was watched without being seen once")
+    return run
+
+
+def print_run(run: PlanRun) -> None:
+    """The whole tree with what stands under it."""
+    now = datetime.now(UTC)
+    for line in [*tree(run.view, now=now), *notes(run)]:
+        say(line)

@@ -1,0 +1,43 @@
+"""Running a command's asynchronous part: connect, ask, and end on time."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+from temporal_plans.cli.flags import ConnectionFlags
+from temporal_plans.client.connection import connect
+from temporal_plans.client.plans_client import PlansClient
+
+Answer = TypeVar("Answer")
+
+
+def ask(flags: ConnectionFlags, question: Callable[[PlansClient], Awaitable[Answer]]) -> Answer:
+    """Connect as the flags say and put the question; its answer."""
+
+    async def asked() -> Answer:
+        return await question(PlansClient(await connect(flags.connection())))
+
+    return asyncio.run(asked())
+
+
+@contextlib.asynccontextmanager
+async def stop_signal() -> AsyncIterator[asyncio.Event]:
+    """An event that Ctrl-C and SIGTERM set. The second one of either ends the process at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def stopping() -> None:
+        stop.set()
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+    for number in signals:
+        loop.add_signal_handler(number, stopping)
+    try:
+        yield stop
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

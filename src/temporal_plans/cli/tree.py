@@ -1,0 +1,134 @@
+"""A plan as a tree (reference 11.1), with times and what holds a step up.
+
+    deploy (serial strategy) (IN_PROGRESS)  12s
+    ├─ hello (serial strategy) (COMPLETE)  4.0s
+    │  └─ hello-0:[server] (COMPLETE)  4.0s
+    └─ world (serial-canary strategy) (WAITING)
+       └─ world-0:[server] (WAITING)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from rich.text import Text
+
+from temporal_plans.cli.duration import duration
+from temporal_plans.cli.output import coloured, printable
+from temporal_plans.client.plan_run import PlanRun
+from temporal_plans.domain.status import Status
+from temporal_plans.messages.plan import PhaseView, PlanView, StepView
+
+_SETTLED = (Status.COMPLETE, Status.PENDING)
+
+Steps = Callable[[PhaseView], Sequence[StepView]]
+
+
+def tree(view: PlanView, *, now: datetime | None = None, steps: Steps | None = None) -> list[Text]:
+    """The lines of the tree. Without ``now`` there are no times and reasons, just the reference's
+    text. ``steps`` chooses which steps are shown; the others are counted."""
+    lines = [_head(view.name, view.strategy, view.status)]
+    _add_times(lines[0], view.started, view.finished, now)
+    for index, phase in enumerate(view.phases):
+        last = index == len(view.phases) - 1
+        line = Text("└─ " if last else "├─ ", style="dim")
+        line.append_text(_head(phase.name, phase.strategy, phase.status))
+        _add_times(line, phase.started, phase.finished, now)
+        lines.append(line)
+        lines += _steps(phase, "   " if last else "│  ", now, steps)
+    return lines
+
+
+def fitting(view: PlanView, *, now: datetime, height: int) -> list[Text]:
+    """The tree in at most about ``height`` lines: steps that are neither COMPLETE nor PENDING first,
+    the others counted; then phases, likewise."""
+    lines = tree(view, now=now)
+    if len(lines) <= height:
+        return lines
+    room = max(height - 1 - 2 * len(view.phases), 0)
+    moving = {
+        step.id
+        for step in [
+            step for phase in view.phases for step in phase.steps if step.status not in _SETTLED
+        ][:room]
+    }
+    lines = tree(view, now=now, steps=lambda phase: [s for s in phase.steps if s.id in moving])
+    if len(lines) <= height:
+        return lines
+    phases = [phase for phase in view.phases if phase.status not in _SETTLED]
+    phases = phases[: max((height - 2) // 2, 1)]
+    counted = Counter(phase.status for phase in view.phases if phase not in phases)
+    lines = tree(view.but(phases=tuple(phases)), now=now, steps=lambda phase: ())
+    return [*lines, Text(f"   … {_counts(counted)}", style="dim")]
+
+
+def notes(run: PlanRun) -> list[Text]:
+    """What stands under the tree: errors (reference 11.1), what waits for a person, a sudden end."""
+    lines: list[Text] = []
+    if run.view.errors:
+        lines += [Text(), Text("Errors:", style="bold red")]
+        lines += [Text(f"- {printable(error)}") for error in run.view.errors]
+    if run.view.waiting and not run.at_rest:
+        lines += [Text(), Text("Waiting:", style="yellow")]
+        lines += [Text(f"- {printable(text)}") for text in run.view.waiting]
+    if run.cut_short:
+        why = f": {printable(run.why)}" if run.why else ""
+        lines += [
+            Text(),
+            Text(f"The plan was {run.cut_short} before it was COMPLETE{why}.", style="red"),
+        ]
+    return lines
+
+
+def _head(name: str, strategy: str, status: str) -> Text:
+    strategy = printable(strategy) or "<UNKNOWN>"
+    line = Text(f"{printable(name)} ({strategy} strategy) (")
+    line.append_text(coloured(status or "<UNKNOWN>"))
+    return line.append(")")
+
+
+def _steps(phase: PhaseView, indent: str, now: datetime | None, steps: Steps | None) -> list[Text]:
+    shown = phase.steps if steps is None else steps(phase)
+    hidden = Counter(step.status for step in phase.steps if step not in shown)
+    lines: list[Text] = []
+    for index, step in enumerate(shown):
+        last = index == len(shown) - 1 and not hidden
+        line = Text(f"{indent}{'└─' if last else '├─'} ", style="dim")
+        line.append_text(_step(step, now))
+        lines.append(line)
+    if hidden:
+        lines.append(Text(f"{indent}└─ … {_counts(hidden)}", style="dim"))
+    return lines
+
+
+def _step(step: StepView, now: datetime | None) -> Text:
+    line = Text(f"{printable(step.name)} (")
+    line.append_text(coloured(step.status))
+    line.append(")")
+    if now is None:
+        return line
+    facts = [_took(step.started, step.finished, now)] if step.started else []
+    if step.attempt > 1:
+        facts.append(f"attempt {step.attempt}")
+    if step.forced:
+        facts.append("forced")
+    if facts:
+        line.append(f"  {', '.join(facts)}", style="dim")
+    if step.message and step.status is not Status.COMPLETE:
+        line.append(f"  {printable(step.message)}", style="dim")
+    return line
+
+
+def _add_times(
+    line: Text, started: datetime | None, finished: datetime | None, now: datetime | None
+) -> None:
+    if now is not None and started is not None:
+        line.append(f"  {_took(started, finished, now)}", style="dim")
+
+
+def _took(started: datetime, finished: datetime | None, now: datetime) -> str:
+    return duration((finished or now) - started)
+
+
+def _counts(statuses: Counter[Status]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in statuses.most_common())

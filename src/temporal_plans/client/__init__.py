@@ -1,0 +1,48 @@
+"""Talking to services and plans from outside: ``PlansClient`` and what it answers and raises.
+
+client = PlansClient(await connect())
+await client.command("hello-world/deploy", Verb.CONTINUE, Command(phase="world"))
+"""
+
+from temporal_plans.client.connection import (
+    Connection,
+    ConnectionSettingsError,
+    ServerUnreachableError,
+    connect,
+)
+from temporal_plans.client.errors import (
+    AgentUnreachable,
+    Ambiguous,
+    NotFound,
+    PlanNotFound,
+    PlansError,
+    PoolNotFound,
+    Refused,
+    ServiceNotFound,
+    TaskNotFound,
+    Unreadable,
+    WorkerUnreachable,
+)
+from temporal_plans.client.plan_run import PlanRun, Trouble
+from temporal_plans.client.plans_client import PlansClient
+
+__all__ = [
+    "AgentUnreachable",
+    "Ambiguous",
+    "Connection",
+    "ConnectionSettingsError",
+    "NotFound",
+    "PlanNotFound",
+    "PlanRun",
+    "PlansClient",
+    "PlansError",
+    "PoolNotFound",
+    "Refused",
+    "ServerUnreachableError",
+    "ServiceNotFound",
+    "TaskNotFound",
+    "Trouble",
+    "Unreadable",
+    "WorkerUnreachable",
+    "connect",
+]

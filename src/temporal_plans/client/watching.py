@@ -1,0 +1,55 @@
+"""Following a plan: one view after the other until nothing more will happen.
+
+A query costs the server little and the history nothing, so the tree is asked for four times a
+second while it changes and less often while it does not. Loss of the server or the worker is told
+and waited out.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+from temporal_plans.client.connection import ServerUnreachableError
+from temporal_plans.client.errors import WorkerUnreachable
+from temporal_plans.client.plan_run import PlanRun, Trouble
+
+FASTEST = timedelta(seconds=0.25)
+SLOWEST = timedelta(seconds=2)
+PATIENCE = timedelta(minutes=5)
+"""How long server and worker may stay away before watching fails."""
+
+
+async def watch(
+    look: Callable[[], Awaitable[PlanRun]],
+    *,
+    patience: timedelta = PATIENCE,
+    fastest: timedelta = FASTEST,
+) -> AsyncIterator[PlanRun | Trouble]:
+    """Every new look of a plan, the first one at once; ends after the one at rest.
+
+    Raises what ``look`` raises at the first time, and later ``ServerUnreachableError`` or
+    ``WorkerUnreachable`` when nothing was heard for ``patience``.
+    """
+    seen: PlanRun | None = None
+    silent_since: datetime | None = None
+    interval = fastest
+    while True:
+        try:
+            run = await look()
+        except (ServerUnreachableError, WorkerUnreachable) as error:
+            now = datetime.now(UTC)
+            silent_since = silent_since or now
+            if seen is None or now - silent_since >= patience:
+                raise
+            yield Trouble(text=str(error), since=silent_since)
+            await asyncio.sleep(SLOWEST.total_seconds())
+            continue
+        if run != seen or silent_since is not None:
+            interval = fastest
+            yield run
+        else:
+            interval = min(interval * 1.25, SLOWEST)
+        if run.at_rest:
+            return
+        seen, silent_since = run, None
+        await asyncio.sleep(interval.total_seconds())

@@ -1,0 +1,359 @@
+"""Evaluating one offer against one requirement (reference 9.2 to 9.6).
+
+Two pipelines: a new pod is placed and gets all its resources; a pod that holds a reservation keeps
+its agent, its placement is not looked at again, and what changed in size grows or shrinks in place.
+Every stage is evaluated even after one failed, so that an outcome names *all* causes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID, uuid5
+
+from temporal_plans.domain.cluster import (
+    AgentInfo,
+    AgentState,
+    MountDisk,
+    PortWant,
+    Refusal,
+    Requirement,
+    Reservation,
+    ReservedResource,
+    SetWant,
+    VolumeWant,
+)
+from temporal_plans.domain.offer import (
+    Offer,
+    cores,
+    free_ports,
+    ports_of,
+    thousandths,
+    told,
+    within,
+)
+from temporal_plans.domain.placement import Check
+
+Slot = tuple[str, str, str]
+"""(set, kind, name): what tells the resources of one reservation apart."""
+
+Scalar = Literal["cpus", "gpus", "memory"]
+SCALARS: tuple[Scalar, ...] = ("cpus", "gpus", "memory")
+
+_NAMESPACE = UUID("6b5ff2b6-4d55-5ef1-9d0d-0e2b5a3c9c64")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one evaluation: ``reasons`` are (stage, reason) of every stage that failed;
+    ``resources`` are those to be held, and complete only when it passed."""
+
+    agent: AgentInfo
+    reasons: tuple[tuple[str, str], ...]
+    resources: tuple[ReservedResource, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.reasons
+
+    @property
+    def refusal(self) -> Refusal:
+        return Refusal(agent=self.agent.id, hostname=self.agent.hostname, reasons=self.reasons)
+
+    def reservation(
+        self, requirement: Requirement, reservation_id: str, now: datetime
+    ) -> Reservation:
+        """The new reservation of an outcome that passed."""
+        agent = self.agent
+        return Reservation(
+            id=reservation_id,
+            owner=requirement.owner,
+            pod=requirement.pod,
+            index=requirement.index,
+            agent=agent.id,
+            hostname=agent.hostname,
+            region=agent.region,
+            zone=agent.zone,
+            attributes=agent.attributes,
+            resources=self.resources,
+            created=now,
+        )
+
+
+def new_reservation_id(pool: str, key: str, serial: int, now: datetime) -> str:
+    """An id that no other reservation has, ever: of this pool by its serial number, of a pool of
+    the same name that was started over by its time."""
+    return str(uuid5(_NAMESPACE, f"{pool}\n{key}\n{serial}\n{now.isoformat()}"))
+
+
+def evaluate_new(
+    requirement: Requirement, offer: Offer, reservation_id: str, place: Check | None
+) -> Outcome:
+    """The new-pod pipeline (reference 9.3). ``place``: the pod's rule, made ready; None: none."""
+    draft = _Draft(offer, reservation_id, {}, requirement)
+    draft.agent_stage()
+    if place is not None and (reason := place(offer.agent)) is not None:
+        draft.refuse("placement", reason)
+    return draft.outcome()
+
+
+def evaluate_existing(requirement: Requirement, offer: Offer, held: Reservation) -> Outcome:
+    """The existing-pod pipeline (reference 9.4), for the offer of the agent that holds it.
+
+    Growth must fit; what shrinks or is no longer wanted is given back. Volumes keep their size and
+    their place (reference 9.5), dynamic ports their number (reference 9.6).
+    """
+    kept = {(one.set, one.kind, one.name): one for one in held.resources}
+    draft = _Draft(offer.without(held.resources), held.id, kept, requirement)
+    draft.agent_stage()
+    return draft.outcome()
+
+
+class _Draft:
+    """One evaluation under way: what is left of the offer, what was found, what is missing.
+
+    The offer is without what is kept; kept amounts are set aside first, so that a stage can only
+    be refused what it wants *beyond* them, even on an agent that gave away more than it has now.
+    """
+
+    def __init__(
+        self,
+        offer: Offer,
+        reservation_id: str,
+        kept: Mapping[Slot, ReservedResource],
+        requirement: Requirement,
+    ) -> None:
+        self._offer = offer
+        self._id = UUID(reservation_id)
+        self._kept = kept
+        self._sets = requirement.sets
+        self._reasons: list[tuple[str, str]] = []
+        self._left: dict[Scalar, int] = {
+            "cpus": offer.cpus,
+            "gpus": offer.gpus,
+            "memory": offer.memory,
+        }
+        self._disk = offer.disk
+        self._mounts = list(offer.mounts)
+        self._ports: dict[Slot, int] = {}
+        self._set_aside()
+
+    def refuse(self, stage: str, reason: str) -> None:
+        self._reasons.append((stage, reason))
+
+    def agent_stage(self) -> None:
+        match self._offer.state:
+            case AgentState.ALIVE:
+                pass
+            case AgentState.UNREACHABLE:
+                self.refuse("agent", "the agent is unreachable: its heartbeats stopped")
+            case AgentState.LOST:
+                self.refuse("agent", "the agent is lost: it was silent for too long")
+
+    def outcome(self) -> Outcome:
+        """Run all resource stages and give the result."""
+        self._port_stages()
+        resources = tuple(one for wanted in self._sets for one in self._set_stages(wanted))
+        return Outcome(self._offer.agent, tuple(self._reasons), resources)
+
+    # --- what is kept ---------------------------------------------------------------------------
+
+    def _set_aside(self) -> None:
+        for wanted in self._sets:
+            for kind in SCALARS:
+                self._left[kind] -= min(self._held(wanted, kind), _wanted(wanted, kind))
+            for volume in wanted.volumes:
+                kept = self._kept.get((wanted.id, "volume", volume.path))
+                if kept is None:
+                    continue
+                if kept.source:
+                    self._mounts = [disk for disk in self._mounts if disk.path != kept.source]
+                else:
+                    self._disk -= int(kept.value)
+
+    def _held(self, wanted: SetWant, kind: Scalar) -> int:
+        kept = self._kept.get((wanted.id, kind, ""))
+        if kept is None:
+            return 0
+        return int(kept.value) if kind == "memory" else thousandths(kept.value)
+
+    # --- stages ---------------------------------------------------------------------------------
+
+    def _set_stages(self, wanted: SetWant) -> Iterator[ReservedResource]:
+        for kind in SCALARS:
+            amount = _wanted(wanted, kind)
+            self._scalar_stage(wanted, kind, amount)
+            if amount:
+                yield self._resource(wanted, kind, "", _written(kind, amount))
+        for port in wanted.ports:
+            number = self._ports.get((wanted.id, "port", port.name))
+            if number is not None:
+                yield self._resource(wanted, "port", port.name, number)
+        for volume in wanted.volumes:
+            yield from self._volume_stage(wanted, volume)
+
+    def _scalar_stage(self, wanted: SetWant, kind: Scalar, amount: int) -> None:
+        more = max(0, amount - self._held(wanted, kind))
+        if more <= self._left[kind] or not more:
+            self._left[kind] -= more
+            return
+        unit = "MB of memory" if kind == "memory" else kind
+        total = getattr(self._offer.agent.resources, kind)
+        grown = " more" if more != amount else ""
+        self.refuse(
+            kind,
+            f"{_named(wanted)} wants {_written(kind, more):g}{grown} {unit}, "
+            f"{_written(kind, max(0, self._left[kind])):g} of {total:g} are free",
+        )
+
+    def _volume_stage(self, wanted: SetWant, volume: VolumeWant) -> Iterator[ReservedResource]:
+        kept = self._kept.get((wanted.id, "volume", volume.path))
+        if kept is not None:
+            yield kept
+        elif volume.type == "MOUNT":
+            yield from self._mount_stage(wanted, volume)
+        elif volume.size <= self._disk:
+            self._disk -= volume.size
+            yield self._resource(wanted, "volume", volume.path, volume.size)
+        else:
+            self.refuse(
+                "disk",
+                f"{_named(wanted)} wants {volume.size} MB of disk for {volume.path}, "
+                f"{max(0, self._disk)} of {self._offer.agent.resources.disk} are free",
+            )
+
+    def _mount_stage(self, wanted: SetWant, volume: VolumeWant) -> Iterator[ReservedResource]:
+        """The smallest whole disk that will do, so that large ones stay for large volumes."""
+        fitting = [disk for disk in self._mounts if _takes(disk, volume)]
+        if fitting:
+            disk = min(fitting, key=lambda one: (one.size, one.path))
+            self._mounts.remove(disk)
+            yield self._resource(wanted, "volume", volume.path, disk.size, disk.path)
+            return
+        profile = f"profile {' or '.join(volume.profiles)}" if volume.profiles else "no profile"
+        self.refuse(
+            "mount",
+            f"{_named(wanted)} wants a whole disk of {volume.size} MB or more and {profile} for "
+            f"{volume.path}, free are {_disks(self._mounts)}",
+        )
+
+    # --- ports ----------------------------------------------------------------------------------
+
+    def _port_stages(self) -> None:
+        """Fixed ports of all sets first, then dynamic ports that are kept, then new dynamic ones,
+        the most restricted first: so none takes what only another can use."""
+        wants = [(wanted, port) for wanted in self._sets for port in wanted.ports]
+        offered = ports_of(self._offer.agent.resources.ports)
+        taken = set(self._offer.used.ports)
+        kept = {int(one.value) for one in self._kept.values() if one.kind == "port"}
+        for wanted, port in wants:
+            if port.port:
+                self._fixed_port(wanted, port, offered, taken, kept)
+        dynamic = [(wanted, port) for wanted, port in wants if not port.port]
+        fresh = [one for one in dynamic if not self._kept_port(*one, taken)]
+        for wanted, port in sorted(fresh, key=lambda one: _width(one[1])):
+            self._dynamic_port(wanted, port, offered, taken)
+
+    def _fixed_port(
+        self,
+        wanted: SetWant,
+        port: PortWant,
+        offered: tuple[range, ...],
+        taken: set[int],
+        kept: set[int],
+    ) -> None:
+        if port.port in taken:
+            self.refuse("ports", f"{_named(wanted)} wants port {port.port}, which is taken")
+        elif not within(port.port, offered) and port.port not in kept:
+            self.refuse(
+                "ports",
+                f"{_named(wanted)} wants port {port.port}, "
+                f"the agent offers {told(offered) or 'none'}",
+            )
+        else:
+            self._claim(wanted, port, port.port, taken)
+
+    def _kept_port(self, wanted: SetWant, port: PortWant, taken: set[int]) -> bool:
+        kept = self._kept.get((wanted.id, "port", port.name))
+        if kept is None or int(kept.value) in taken:
+            return False
+        if port.ranges and not within(int(kept.value), ports_of(port.ranges)):
+            return False
+        self._claim(wanted, port, int(kept.value), taken)
+        return True
+
+    def _dynamic_port(
+        self, wanted: SetWant, port: PortWant, offered: tuple[range, ...], taken: set[int]
+    ) -> None:
+        ranges = ports_of(port.ranges)
+        if port.ranges and not ranges:
+            self.refuse("ports", f"{_named(wanted)} wants port {port.name} in an empty range")
+            return
+        number = next(free_ports(offered, ranges, taken), None)
+        if number is not None:
+            self._claim(wanted, port, number, taken)
+            return
+        where = f" in {told(ranges)}" if ranges else ""
+        self.refuse(
+            "ports",
+            f"{_named(wanted)} wants a port for {port.name}{where}, "
+            f"none of the agent's {told(offered) or '(none)'} is free",
+        )
+
+    def _claim(self, wanted: SetWant, port: PortWant, number: int, taken: set[int]) -> None:
+        taken.add(number)
+        self._ports[wanted.id, "port", port.name] = number
+
+    def _resource(
+        self,
+        wanted: SetWant,
+        kind: Literal["cpus", "gpus", "memory", "port", "volume"],
+        name: str,
+        value: float,
+        source: str = "",
+    ) -> ReservedResource:
+        return ReservedResource(
+            id=str(uuid5(self._id, f"{wanted.id}/{kind}/{name}")),
+            set=wanted.id,
+            kind=kind,
+            value=value,
+            name=name,
+            source=source,
+        )
+
+
+def _wanted(wanted: SetWant, kind: Scalar) -> int:
+    match kind:
+        case "cpus":
+            return thousandths(wanted.cpus)
+        case "gpus":
+            return thousandths(wanted.gpus)
+        case "memory":
+            return wanted.memory
+
+
+def _written(kind: Scalar, amount: int) -> float:
+    return amount if kind == "memory" else cores(amount)
+
+
+def _named(wanted: SetWant) -> str:
+    return f"set {wanted.id}" if wanted.id else "the pod"
+
+
+def _takes(disk: MountDisk, volume: VolumeWant) -> bool:
+    """A disk with a profile is only for volumes that list it, one without only for the others."""
+    if disk.size < volume.size:
+        return False
+    return disk.profile in volume.profiles if volume.profiles else disk.profile is None
+
+
+def _disks(disks: list[MountDisk]) -> str:
+    return (
+        ", ".join(f"{disk.path} ({disk.size} MB, {disk.profile or 'no profile'})" for disk in disks)
+        or "none"
+    )
+
+
+def _width(port: PortWant) -> int:
+    """How many numbers a dynamic port may have."""
+    return sum(len(one) for one in ports_of(port.ranges)) if port.ranges else 1 << 16

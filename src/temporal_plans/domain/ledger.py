@@ -1,0 +1,60 @@
+"""What a Pool knows: its agents, what is reserved on them, and who waits.
+
+The one state of the workflow ``Pool``; ``domain.pool`` says how it changes. Running totals are kept
+per agent (``Used``), so that looking at an offer never scans reservations.
+"""
+
+from datetime import datetime
+
+from temporal_plans.domain.cluster import AgentInfo, AgentState, Requirement, Reservation
+from temporal_plans.domain.model import CompactValue
+from temporal_plans.domain.offer import Offer, Used
+
+
+class AgentRecord(CompactValue):
+    """An agent, since when it is in its state, and the total of what is reserved on it."""
+
+    info: AgentInfo
+    state: AgentState = AgentState.ALIVE
+    registered: datetime
+    since: datetime
+    used: Used = Used()
+
+    @property
+    def offer(self) -> Offer:
+        return Offer(self.info, self.state, self.used)
+
+
+class Waiting(CompactValue):
+    """A requirement that fitted nowhere when it came."""
+
+    requirement: Requirement
+    since: datetime
+
+
+class Condemned(CompactValue):
+    """A reservation given up that its agent has not destroyed yet.
+
+    ``counted``: its resources are still in the agent's total. They are not when its successor on
+    the same agent took them over; that successor is told only when this is destroyed.
+    """
+
+    reservation: Reservation
+    counted: bool = True
+
+
+class Ledger(CompactValue):
+    """The whole state of a Pool. ``serial`` grows with every reservation made.
+
+    ``reservations`` and ``waiting`` are by reservation key, ``waiting`` in order of arrival;
+    ``notify`` is, by key, the workflow that asked last; ``condemned`` is by reservation id.
+    A key can be in both: it keeps what it holds while it waits for more, or for a new place.
+    """
+
+    pool: str = "default"
+    serial: int = 0
+    agents: dict[str, AgentRecord] = {}
+    reservations: dict[str, Reservation] = {}
+    notify: dict[str, str] = {}
+    waiting: dict[str, Waiting] = {}
+    condemned: dict[str, Condemned] = {}

@@ -1,0 +1,214 @@
+"""What is asked: a plan, its phases, their steps, and the work of a step.
+
+The same values are a plan file (``loading.plans``), the input of the Plan workflow, and what plan
+generation makes of a service.
+"""
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from temporal_plans.domain.model import CompactValue, Duration
+from temporal_plans.domain.plan_file import normalise
+from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, TaskSpec
+
+
+class StrategySpec(CompactValue):
+    """A strategy by name with its settings; written ``serial`` or ``{name: max-parallel, limit: 3}``.
+
+    ``limit`` bounds ``max-parallel``; ``waves`` are counts (3) or shares ("25%") of all children for
+    ``waves``; ``proceeds`` is how many continues a canary asks for; ``options`` belong to strategies
+    that users register.
+    """
+
+    name: str = "serial"
+    limit: int | None = Field(default=None, ge=1)
+    waves: tuple[int | str, ...] = ()
+    proceeds: int = Field(default=2, ge=1)
+    options: dict[str, Any] = {}
+
+
+def _strategy(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Strategy = Annotated[StrategySpec, BeforeValidator(_strategy)]
+
+
+class ParameterSpec(CompactValue):
+    """A declared parameter of a plan. ``pattern`` must match the whole value."""
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    description: str = ""
+    default: str | None = None
+    required: bool = False
+    pattern: str | None = None
+
+
+class RetrySpec(CompactValue):
+    """Temporal's retry policy, in its own words. ``maximum_attempts`` 0 is without limit."""
+
+    initial_interval: Duration = timedelta(seconds=1)
+    backoff_coefficient: float = Field(default=2.0, ge=1)
+    maximum_interval: Duration | None = None
+    maximum_attempts: int = Field(default=0, ge=0)
+    non_retryable_error_types: tuple[str, ...] = ()
+
+
+class PodWork(CompactValue):
+    """Launch some tasks of one pod instance of a service, all at once."""
+
+    kind: Literal["pod"] = "pod"
+    pod: str
+    index: int
+    tasks: tuple[str, ...]
+
+
+class ActivityWork(CompactValue):
+    """Run a Temporal activity. ``input`` is its argument; ``inputs`` for several."""
+
+    kind: Literal["activity"] = "activity"
+    type: str
+    task_queue: str | None = None
+    input: Any = None
+    inputs: tuple[Any, ...] | None = None
+    timeout: Duration = timedelta(minutes=10)
+    heartbeat_timeout: Duration | None = None
+    schedule_to_close_timeout: Duration | None = None
+    retry: RetrySpec | None = None
+
+
+class WorkflowWork(CompactValue):
+    """Run a child workflow and wait for it."""
+
+    kind: Literal["workflow"] = "workflow"
+    type: str
+    task_queue: str | None = None
+    id: str | None = None
+    input: Any = None
+    inputs: tuple[Any, ...] | None = None
+    timeout: Duration | None = None
+    retry: RetrySpec | None = None
+
+
+class CommandWork(CompactValue):
+    """Run a command once, to success, on an agent of a pool."""
+
+    kind: Literal["command"] = "command"
+    cmd: str
+    cpus: float = Field(default=0.1, gt=0)
+    memory: int = Field(default=32, gt=0)
+    pool: str = "default"
+    placement: str = ""
+    env: dict[str, str] = {}
+    uris: tuple[str, ...] = ()
+    user: str | None = None
+    timeout: Duration | None = None
+    retries: int | None = Field(
+        default=None, ge=0, description="how often it is tried again; for ever when absent"
+    )
+
+
+class ApprovalWork(CompactValue):
+    """Wait until somebody says continue."""
+
+    kind: Literal["approval"] = "approval"
+    message: str = ""
+
+
+class SleepWork(CompactValue):
+    kind: Literal["sleep"] = "sleep"
+    duration: Duration
+
+
+class CustomWork(CompactValue):
+    """A step kind that a developer registered with the plugin."""
+
+    kind: Literal["custom"] = "custom"
+    type: str
+    input: Any = None
+
+
+Work = Annotated[
+    PodWork
+    | ActivityWork
+    | WorkflowWork
+    | CommandWork
+    | ApprovalWork
+    | SleepWork
+    | CustomWork,
+    Field(discriminator="kind"),
+]
+
+
+class StepSpec(CompactValue):
+    """One unit of work. ``errors`` are faults found when the plan was made: the step reads ERROR."""
+
+    name: str
+    work: Work
+    depends_on: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+class PhaseSpec(CompactValue):
+    name: str
+    strategy: Strategy = StrategySpec()
+    depends_on: tuple[str, ...] = ()
+    steps: tuple[StepSpec, ...] = ()
+
+
+class PlanSpec(CompactValue):
+    """A plan. ``steps`` says whether steps are child workflows or run inside their phase.
+
+    Validation takes everything that a plan file may write (``domain.plan_file``).
+    """
+
+    name: str
+    description: str = ""
+    strategy: Strategy = StrategySpec()
+    parameters: tuple[ParameterSpec, ...] | None = None
+    steps: Literal["child", "inline"] = "child"
+    phases: tuple[PhaseSpec, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _normalised(cls, document: object) -> object:
+        return normalise(document)
+
+
+def command_pod(work: CommandWork, name: str) -> PodSpec:
+    """The pod that a command step runs as: one instance, one task named ``command``."""
+    return PodSpec(
+        type=name,
+        count=1,
+        user=work.user,
+        uris=work.uris,
+        placement=work.placement,
+        resource_sets=(ResourceSet(id="command", cpus=work.cpus, memory=work.memory),),
+        tasks=(
+            TaskSpec(
+                name="command", goal=Goal.ONCE, cmd=work.cmd, resource_set="command", env=work.env
+            ),
+        ),
+    )
+
+
+__all__ = [
+    "ActivityWork",
+    "ApprovalWork",
+    "CommandWork",
+    "CustomWork",
+    "ParameterSpec",
+    "PhaseSpec",
+    "PlanSpec",
+    "PodWork",
+    "RetrySpec",
+    "SleepWork",
+    "StepSpec",
+    "Strategy",
+    "StrategySpec",
+    "Work",
+    "WorkflowWork",
+    "command_pod",
+]

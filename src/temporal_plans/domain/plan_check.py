@@ -1,0 +1,162 @@
+"""Whether a plan makes sense beyond its form: names, order, strategies, parameters.
+
+Everyone who takes a plan asks this: loading a file, starting a Plan workflow, the command line.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import timedelta
+
+from temporal_plans.domain.errors import Problem
+from temporal_plans.domain.names import MAX_NAME, MAX_POD_STEP_NAME, name_fault, suggestion
+from temporal_plans.domain.parameters import declaration_problems
+from temporal_plans.domain.placement import PlacementError, parse_placement
+from temporal_plans.domain.plan import (
+    ActivityWork,
+    CommandWork,
+    CustomWork,
+    PhaseSpec,
+    PlanSpec,
+    PodWork,
+    SleepWork,
+    StepSpec,
+    WorkflowWork,
+)
+from temporal_plans.domain.strategy_check import Child, dependency_problems, strategy_problems
+
+
+def problems(
+    spec: PlanSpec,
+    strategies: Collection[str] | None = None,
+    step_kinds: Collection[str] | None = None,
+) -> tuple[Problem, ...]:
+    """Everything that is wrong with the plan; empty when it can run.
+
+    ``strategies`` and ``step_kinds`` are the names that the worker knows (``step_kinds``: of custom
+    steps). None leaves that question to the worker.
+    """
+    return tuple(_plan_problems(spec, strategies, step_kinds))
+
+
+def _plan_problems(
+    spec: PlanSpec, strategies: Collection[str] | None, step_kinds: Collection[str] | None
+) -> Iterator[Problem]:
+    fault = name_fault(spec.name)
+    if fault:
+        yield Problem(path="name", message=fault, value=spec.name)
+    yield from strategy_problems(spec.strategy, "strategy", strategies)
+    yield from declaration_problems(spec.parameters or (), "parameters")
+    if not spec.phases:
+        yield Problem(
+            path="phases", message="the plan has no phases", fix="give it one with some steps"
+        )
+    yield from _child_problems(spec.phases, "phases")
+    yield from dependency_problems(spec.strategy, spec.phases, "phases")
+    for phase in spec.phases:
+        yield from _phase_problems(phase, f"phases.{phase.name}", strategies, step_kinds)
+
+
+def _phase_problems(
+    phase: PhaseSpec,
+    path: str,
+    strategies: Collection[str] | None,
+    step_kinds: Collection[str] | None,
+) -> Iterator[Problem]:
+    yield from strategy_problems(phase.strategy, f"{path}.strategy", strategies)
+    yield from _child_problems(phase.steps, f"{path}.steps")
+    yield from dependency_problems(phase.strategy, phase.steps, f"{path}.steps")
+    for step in phase.steps:
+        yield from _work_problems(step, f"{path}.steps.{step.name}", step_kinds)
+
+
+def _child_problems(children: Sequence[Child], path: str) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for child in children:
+        of_pod = isinstance(child, StepSpec) and isinstance(child.work, PodWork)
+        fault = name_fault(child.name, MAX_POD_STEP_NAME if of_pod else MAX_NAME)
+        if fault:
+            yield Problem(path=f"{path}.{child.name}", message=fault, value=child.name)
+        elif child.name in seen:
+            yield Problem(
+                path=f"{path}.{child.name}",
+                message="another one beside it has the same name",
+                fix="give each its own name",
+            )
+        seen.add(child.name)
+
+
+def _work_problems(
+    step: StepSpec, path: str, step_kinds: Collection[str] | None
+) -> Iterator[Problem]:
+    work = step.work
+    path = f"{path}.{work.kind}"
+    match work:
+        case CustomWork() if step_kinds is not None and work.type not in step_kinds:
+            yield Problem(
+                path=f"{path}.type",
+                message="unknown kind of step",
+                value=work.type,
+                fix=suggestion(work.type, step_kinds)
+                or "register it with PlansPlugin on the worker",
+            )
+        case ActivityWork() | WorkflowWork():
+            if work.input is not None and work.inputs is not None:
+                yield Problem(
+                    path=f"{path}.inputs",
+                    message="input and inputs are given",
+                    fix="use input for one argument, inputs for several",
+                )
+            yield from _type_problems(work.type, path)
+            yield from _duration_problems(work, path)
+        case CommandWork():
+            yield from _command_problems(work, path)
+        case SleepWork() if work.duration < timedelta(0):
+            yield Problem(
+                path=f"{path}.duration",
+                message="must not be negative",
+                value=work.duration.total_seconds(),
+            )
+        case _:
+            return
+
+
+def _command_problems(work: CommandWork, path: str) -> Iterator[Problem]:
+    if not work.cmd.strip():
+        yield Problem(path=f"{path}.cmd", message="the command is empty", value=work.cmd)
+    yield from _positive(work.timeout, f"{path}.timeout")
+    try:
+        parse_placement(work.placement)
+    except PlacementError as error:
+        yield Problem(
+            path=f"{path}.placement", message=error.problem, value=work.placement, fix=error.fix
+        )
+
+
+def _type_problems(name: str, path: str) -> Iterator[Problem]:
+    if not name.strip():
+        yield Problem(path=f"{path}.type", message="the type is empty", value=name)
+
+
+def _duration_problems(work: ActivityWork | WorkflowWork, path: str) -> Iterator[Problem]:
+    yield from _positive(work.timeout, f"{path}.timeout")
+    if isinstance(work, ActivityWork):
+        yield from _positive(work.heartbeat_timeout, f"{path}.heartbeat-timeout")
+        yield from _positive(work.schedule_to_close_timeout, f"{path}.schedule-to-close-timeout")
+    if work.retry is not None:
+        yield from _positive(work.retry.initial_interval, f"{path}.retry.initial-interval")
+        longest = work.retry.maximum_interval
+        if longest is not None and longest < work.retry.initial_interval:
+            yield Problem(
+                path=f"{path}.retry.maximum-interval",
+                message="must not be less than initial-interval",
+                value=longest.total_seconds(),
+            )
+
+
+def _positive(duration: timedelta | None, path: str) -> Iterator[Problem]:
+    if duration is not None and duration <= timedelta(0):
+        yield Problem(
+            path=path,
+            message="must be more than zero",
+            value=duration.total_seconds(),
+            fix="for example 30s or 5m",
+        )

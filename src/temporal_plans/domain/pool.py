@@ -1,0 +1,487 @@
+"""How a Pool's ledger changes: (ledger, event, now) -> (ledger, effects).
+
+The rules:
+
+- One reservation per key. Asking again gives the one that is held, resized in place when the
+  requirement changed; ``permanent`` asks for another place and gives the old one up once the new
+  one is there.
+- What fits nowhere waits, in order of arrival. After every event that may help, all that wait are
+  tried in that order, and each that fits is offered. A small requirement may so overtake a large
+  one that still does not fit: nothing is held back for those that wait, so a requirement that needs
+  a whole agent gets one only when an agent is as good as free.
+- A new pod goes to the agent with the smallest reserved share (``Offer.share``) that passes, ties
+  by id: pods spread. A pod that moves tries its former agent last.
+- What is given up on an agent is *condemned*: it counts as reserved until the agent has destroyed
+  it. Only a successor of the same pod on the same agent takes its resources over at once, and is
+  told when the old one is destroyed.
+- Reservations on an agent that is lost are kept: their owner decides (permanent, or release).
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+from temporal_plans.domain.cluster import (
+    AgentInfo,
+    AgentState,
+    Refusal,
+    Requirement,
+    Reservation,
+)
+from temporal_plans.domain.evaluation import (
+    Outcome,
+    evaluate_existing,
+    evaluate_new,
+    new_reservation_id,
+)
+from temporal_plans.domain.ledger import AgentRecord, Condemned, Ledger, Waiting
+from temporal_plans.domain.offer import Offer, Used
+from temporal_plans.domain.placement import Check, PlacementError, parse_placement
+from temporal_plans.domain.requirements import check_requirement
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A requirement that waited has its reservation now; its ``notify`` is to be told.
+    ``fresh``: the reservation is new, so if nobody can be told it is to be released."""
+
+    requirement: Requirement
+    reservation: Reservation
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentGone:
+    """An agent was given up, or left; these owners of reservations on it are to be told."""
+
+    agent: str
+    owners: tuple[str, ...]
+
+
+Effect = Offered | AgentGone
+
+
+class Change(NamedTuple):
+    """What an event made of the ledger, and what is now to be done."""
+
+    ledger: Ledger
+    effects: tuple[Effect, ...] = ()
+
+
+class Answer(NamedTuple):
+    """What ``reserve`` says: a reservation, or why there is none yet."""
+
+    change: Change
+    reservation: Reservation | None = None
+    refusals: tuple[Refusal, ...] = ()
+
+
+class UnknownAgentError(LookupError):
+    """No agent of that id is registered; the message lists those that are."""
+
+    def __init__(self, agent: str, known: Collection[str]) -> None:
+        listed = ", ".join(sorted(known)[:20]) or "none"
+        super().__init__(f"agent {agent!r} is not registered; registered are: {listed}")
+        self.agent = agent
+
+
+class AgentInUseError(ValueError):
+    """An agent can't leave while pods hold reservations on it; release them, or force it."""
+
+    def __init__(self, agent: str, keys: Sequence[str]) -> None:
+        super().__init__(
+            f"agent {agent!r} holds {len(keys)} reservations ({', '.join(keys[:10])}); "
+            "release or replace them first, or force it, which gives them up"
+        )
+        self.agent = agent
+        self.keys = tuple(keys)
+
+
+# --- agents --------------------------------------------------------------------------------------
+
+
+def register(ledger: Ledger, info: AgentInfo, now: datetime) -> Change:
+    """An agent tells what it has: a new one, or one that came back, perhaps smaller than before.
+    What it gave away stays reserved."""
+    old = ledger.agents.get(info.id)
+    record = AgentRecord(
+        info=info,
+        registered=old.registered if old else now,
+        since=old.since if old and old.state is AgentState.ALIVE else now,
+        used=old.used if old else Used(),
+    )
+    return _settle(_with_agent(ledger, record), now)
+
+
+def heard(ledger: Ledger, agent: str, boot: str, now: datetime) -> Change:
+    """A sign of life. Ignored of an agent that never registered: nothing says what it has."""
+    record = ledger.agents.get(agent)
+    if record is None:
+        return Change(ledger)
+    if boot and boot != record.info.boot:
+        record = record.but(info=record.info.but(boot=boot))
+    if record.state is AgentState.ALIVE:
+        return Change(_with_agent(ledger, record))
+    alive = record.but(state=AgentState.ALIVE, since=now)
+    return _settle(_with_agent(ledger, alive), now)
+
+
+def unreachable(ledger: Ledger, agent: str, now: datetime) -> Change:
+    """Heartbeats stopped. Nothing new goes there; what is held is kept."""
+    record = ledger.agents.get(agent)
+    if record is None or record.state is not AgentState.ALIVE:
+        return Change(ledger)
+    return Change(_with_agent(ledger, record.but(state=AgentState.UNREACHABLE, since=now)))
+
+
+def lost(ledger: Ledger, agent: str, now: datetime) -> Change:
+    """An agent is given up; owners of reservations on it are told, once."""
+    record = ledger.agents.get(agent)
+    if record is None or record.state is AgentState.LOST:
+        return Change(ledger)
+    changed = _with_agent(ledger, record.but(state=AgentState.LOST, since=now))
+    return Change(changed, _gone(agent, list(_held_on(ledger, agent))))
+
+
+def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False) -> Change:
+    """An agent leaves for good. Raises UnknownAgentError, or AgentInUseError unless ``force``."""
+    if agent not in ledger.agents:
+        raise UnknownAgentError(agent, ledger.agents)
+    dropped = list(_held_on(ledger, agent))
+    condemned = [one for one in ledger.condemned.values() if one.reservation.agent == agent]
+    if not force and (dropped or condemned):
+        raise AgentInUseError(
+            agent,
+            [one.key for one in dropped]
+            + [f"{one.reservation.key} (being destroyed)" for one in condemned],
+        )
+    keys = {one.key for one in dropped}
+    gone = {one.reservation.id for one in condemned}
+    changed = ledger.but(
+        agents={key: one for key, one in ledger.agents.items() if key != agent},
+        reservations={key: one for key, one in ledger.reservations.items() if key not in keys},
+        notify={
+            key: one
+            for key, one in ledger.notify.items()
+            if key not in keys or key in ledger.waiting
+        },
+        condemned={key: one for key, one in ledger.condemned.items() if key not in gone},
+    )
+    settled = _settle(changed, now)
+    return Change(settled.ledger, _gone(agent, dropped) + settled.effects)
+
+
+# --- reservations --------------------------------------------------------------------------------
+
+
+def reserve(ledger: Ledger, requirement: Requirement, now: datetime) -> Answer:
+    """Give a requirement its reservation, or let it wait and say why, agent by agent.
+
+    Raises RequirementError for one that is impossible by itself.
+    """
+    check_requirement(requirement)
+    key = requirement.key
+    asked = ledger.but(
+        notify={**ledger.notify, key: requirement.notify}, waiting=_without(ledger.waiting, key)
+    )
+    attempt = _attempt(asked, requirement, now)
+    if attempt.told:
+        settled = _settle(attempt.ledger, now)
+        return Answer(settled, attempt.reservation)
+    since = ledger.waiting[key].since if key in ledger.waiting else now
+    waiting = {**ledger.waiting, key: Waiting(requirement=requirement, since=since)}
+    settled = _settle(attempt.ledger.but(waiting=waiting), now)
+    return Answer(settled, None, attempt.refusals)
+
+
+def withdraw(ledger: Ledger, key: str) -> Change:
+    """A requirement no longer waits. What its key holds is kept."""
+    if key not in ledger.waiting:
+        return Change(ledger)
+    held = key in ledger.reservations
+    return Change(
+        ledger.but(
+            waiting=_without(ledger.waiting, key),
+            notify=ledger.notify if held else _without(ledger.notify, key),
+        )
+    )
+
+
+def release(ledger: Ledger, key: str, now: datetime, *, destroy: bool = True) -> Change:
+    """Give up what a key holds and waits for; nothing held is fine.
+
+    With ``destroy`` the resources stay reserved until ``destroyed`` says that the agent is done.
+    """
+    changed = ledger.but(waiting=_without(ledger.waiting, key), notify=_without(ledger.notify, key))
+    held = ledger.reservations.get(key)
+    if held is None:
+        return Change(changed)
+    changed = changed.but(reservations=_without(ledger.reservations, key))
+    if destroy:
+        changed = _condemn(changed, held, counted=True)
+    else:
+        changed = _with_used(changed, held.agent, lambda used: used.minus(held.resources))
+    return _settle(changed, now)
+
+
+def destroyed(ledger: Ledger, reservation_id: str, now: datetime) -> Change:
+    """The agent has destroyed a condemned reservation: its resources are free."""
+    done = ledger.condemned.get(reservation_id)
+    if done is None:
+        return Change(ledger)
+    changed = ledger.but(condemned=_without(ledger.condemned, reservation_id))
+    if done.counted:
+        resources = done.reservation.resources
+        changed = _with_used(changed, done.reservation.agent, lambda used: used.minus(resources))
+    return _settle(changed, now)
+
+
+def reconcile(
+    ledger: Ledger,
+    gone: Collection[str],
+    holdings: Mapping[str, Collection[str]],
+    now: datetime,
+    grace: timedelta,
+) -> Change:
+    """Take from workflows that are no more what they still have here, so that nothing leaks.
+
+    ``gone``: closed or unknown workflows; ``holdings``: by owner, the keys that it says it keeps.
+    A reservation goes when its owner is gone, or when its owner does not name it and whoever asked
+    for it is gone too (it may just not have told the owner yet). Nothing younger than ``grace``.
+    """
+    change = Change(ledger)
+    for key, held in ledger.reservations.items():
+        if now - held.created > grace and _abandoned(ledger, held, gone, holdings):
+            change = _then(change, release(change.ledger, key, now))
+    for key, one in ledger.waiting.items():
+        asker = one.requirement
+        if now - one.since > grace and (asker.notify in gone or asker.owner in gone):
+            change = _then(change, withdraw(change.ledger, key))
+    return change
+
+
+def workflows(ledger: Ledger) -> tuple[str, ...]:
+    """Every workflow that owns a reservation, asked for one, or waits."""
+    owners = {one.owner for one in ledger.reservations.values()}
+    waiting = {one.requirement.owner for one in ledger.waiting.values()}
+    return tuple(sorted(owners | waiting | set(ledger.notify.values())))
+
+
+def explain(ledger: Ledger, requirement: Requirement, now: datetime) -> tuple[Refusal, ...]:
+    """Why a requirement has no reservation, agent by agent; empty when it would get one."""
+    attempt = _attempt(ledger, requirement, now)
+    return () if attempt.told else attempt.refusals
+
+
+def likeness(ledger: Ledger, requirement: Requirement) -> object | None:
+    """Equal for requirements that fit, or not, in the same places; None: like no other."""
+    if requirement.key in ledger.reservations:
+        return None
+    counted = (requirement.owner, requirement.pod) if requirement.placement else None
+    return requirement.sets, requirement.placement, counted
+
+
+# --- one attempt ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """``reservation``: what the key holds after it, when it passed; ``told``: and may have now."""
+
+    ledger: Ledger
+    reservation: Reservation | None = None
+    fresh: bool = False
+    told: bool = False
+    refusals: tuple[Refusal, ...] = ()
+
+
+def _attempt(ledger: Ledger, requirement: Requirement, now: datetime) -> _Attempt:
+    held = ledger.reservations.get(requirement.key)
+    if held is not None and not _moves(requirement, held):
+        attempt = _existing(ledger, requirement, held)
+    else:
+        attempt = _new(ledger, requirement, held, now)
+    if attempt.reservation is None:
+        return attempt
+    former = _predecessor(attempt.ledger, attempt.reservation)
+    if former is None:
+        return _Attempt(attempt.ledger, attempt.reservation, attempt.fresh, told=True)
+    reason = (
+        "destroy",
+        f"reserved; first the agent destroys the pod's former reservation {former.id}",
+    )
+    place = attempt.reservation
+    refusal = Refusal(agent=place.agent, hostname=place.hostname, reasons=(reason,))
+    return _Attempt(attempt.ledger, place, attempt.fresh, refusals=(refusal,))
+
+
+def _moves(requirement: Requirement, held: Reservation) -> bool:
+    return requirement.permanent and requirement.replaces in ("", held.id)
+
+
+def _existing(ledger: Ledger, requirement: Requirement, held: Reservation) -> _Attempt:
+    outcome = evaluate_existing(requirement, ledger.agents[held.agent].offer, held)
+    if not outcome.passed:
+        return _Attempt(ledger, refusals=(outcome.refusal,))
+    if outcome.resources == held.resources:
+        return _Attempt(ledger, held)
+    resized = held.but(resources=outcome.resources)
+    changed = _with_used(
+        ledger,
+        held.agent,
+        lambda used: used.minus(held.resources).plus(resized.resources),
+    )
+    return _Attempt(changed.but(reservations={**ledger.reservations, held.key: resized}), resized)
+
+
+def _new(
+    ledger: Ledger, requirement: Requirement, held: Reservation | None, now: datetime
+) -> _Attempt:
+    if not ledger.agents:
+        reason = ("agents", f"pool {ledger.pool} has no agents")
+        return _Attempt(ledger, refusals=(Refusal(agent="*", reasons=(reason,)),))
+    try:
+        place = _place(ledger, requirement)
+    except PlacementError as error:
+        refusal = Refusal(agent="*", reasons=(("placement", str(error)),))
+        return _Attempt(ledger, refusals=(refusal,))
+    reservation_id = new_reservation_id(ledger.pool, requirement.key, ledger.serial, now)
+    refusals: list[Refusal] = []
+    for offer in _offers(ledger, held):
+        outcome = evaluate_new(requirement, offer, reservation_id, place)
+        if outcome.passed:
+            return _granted(ledger, requirement, held, outcome, reservation_id, now)
+        refusals.append(outcome.refusal)
+    refusals.sort(key=lambda refusal: refusal.agent)
+    return _Attempt(ledger, refusals=tuple(refusals))
+
+
+def _place(ledger: Ledger, requirement: Requirement) -> Check | None:
+    rule = parse_placement(requirement.placement)
+    if rule is None:
+        return None
+    owner = requirement.owner
+    return rule.checker(
+        [one for one in ledger.reservations.values() if one.owner == owner], requirement
+    )
+
+
+def _offers(ledger: Ledger, held: Reservation | None) -> Iterator[Offer]:
+    """All offers, the emptiest first. The one of a pod that moves comes last, without what the pod
+    holds there, since it gives that up."""
+    former = held.agent if held is not None else ""
+    offers = [record.offer for record in ledger.agents.values()]
+    offers.sort(key=lambda offer: (offer.agent.id == former, offer.share, offer.agent.id))
+    for offer in offers:
+        if held is not None and offer.agent.id == former:
+            yield offer.without(held.resources)
+        else:
+            yield offer
+
+
+def _granted(
+    ledger: Ledger,
+    requirement: Requirement,
+    held: Reservation | None,
+    outcome: Outcome,
+    reservation_id: str,
+    now: datetime,
+) -> _Attempt:
+    made = outcome.reservation(requirement, reservation_id, now)
+    changed = ledger.but(
+        serial=ledger.serial + 1, reservations={**ledger.reservations, made.key: made}
+    )
+    if held is not None:
+        changed = _condemn(changed, held, counted=held.agent != made.agent)
+    changed = _with_used(changed, made.agent, lambda used: used.plus(made.resources))
+    return _Attempt(changed, made, fresh=True)
+
+
+def _predecessor(ledger: Ledger, reservation: Reservation) -> Reservation | None:
+    """A former reservation of the same pod that its agent, the same one, has yet to destroy."""
+    for one in ledger.condemned.values():
+        if one.reservation.agent == reservation.agent and one.reservation.key == reservation.key:
+            return one.reservation
+    return None
+
+
+def _settle(ledger: Ledger, now: datetime) -> Change:
+    """Offer to those that wait, in order of arrival, until none of them fits any more.
+
+    A pod can make room for another by its placement (one that joins the smallest group), so a round
+    with a success is followed by another. Requirements that are alike fail alike: of those only the
+    first is evaluated in a round.
+    """
+    effects: list[Effect] = []
+    progress = bool(ledger.waiting)
+    while progress:
+        progress = False
+        hopeless: set[object] = set()
+        for key, waiting in tuple(ledger.waiting.items()):
+            like = likeness(ledger, waiting.requirement)
+            if like is not None and like in hopeless:
+                continue
+            attempt = _attempt(ledger, waiting.requirement, now)
+            if attempt.reservation is None:
+                hopeless.add(like)
+                continue
+            progress = progress or attempt.ledger is not ledger or attempt.told
+            ledger = attempt.ledger
+            if attempt.told:
+                ledger = ledger.but(waiting=_without(ledger.waiting, key))
+                effects.append(Offered(waiting.requirement, attempt.reservation, attempt.fresh))
+    return Change(ledger, tuple(effects))
+
+
+# --- small changes -------------------------------------------------------------------------------
+
+_T = TypeVar("_T")
+
+
+def _without(mapping: Mapping[str, _T], key: str) -> dict[str, _T]:
+    return {name: one for name, one in mapping.items() if name != key}
+
+
+def _with_agent(ledger: Ledger, record: AgentRecord) -> Ledger:
+    return ledger.but(agents={**ledger.agents, record.info.id: record})
+
+
+def _with_used(ledger: Ledger, agent: str, change: Callable[[Used], Used]) -> Ledger:
+    record = ledger.agents[agent]
+    return _with_agent(ledger, record.but(used=change(record.used)))
+
+
+def _condemn(ledger: Ledger, held: Reservation, *, counted: bool) -> Ledger:
+    if not counted:
+        ledger = _with_used(ledger, held.agent, lambda used: used.minus(held.resources))
+    one = Condemned(reservation=held, counted=counted)
+    return ledger.but(condemned={**ledger.condemned, held.id: one})
+
+
+def _held_on(ledger: Ledger, agent: str) -> Iterator[Reservation]:
+    return (one for one in ledger.reservations.values() if one.agent == agent)
+
+
+def _gone(agent: str, held: Sequence[Reservation]) -> tuple[Effect, ...]:
+    owners = tuple(sorted({one.owner for one in held}))
+    return (AgentGone(agent, owners),) if owners else ()
+
+
+def _abandoned(
+    ledger: Ledger,
+    held: Reservation,
+    gone: Collection[str],
+    holdings: Mapping[str, Collection[str]],
+) -> bool:
+    if held.owner in gone:
+        return True
+    kept = holdings.get(held.owner)
+    if kept is None or held.key in kept:
+        return False
+    asker = ledger.notify.get(held.key, held.owner)
+    return asker == held.owner or asker in gone
+
+
+def _then(first: Change, second: Change) -> Change:
+    return Change(second.ledger, first.effects + second.effects)

@@ -1,0 +1,275 @@
+"""What crosses between the Plan, its Phases and Steps, and what people and programs read of them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from temporal_plans.domain.backoff import Backoff
+from temporal_plans.domain.board import PhaseState, PlanState
+from temporal_plans.domain.cluster import Refusal, Reservation
+from temporal_plans.domain.commands import Command, Order, Outcome
+from temporal_plans.domain.errors import shown
+from temporal_plans.domain.explain import ElementQuery as ElementQuery
+from temporal_plans.domain.explain import Explanation as Explanation
+from temporal_plans.domain.explain import Explanations as Explanations
+from temporal_plans.domain.model import CompactValue, Duration
+from temporal_plans.domain.plan import PhaseSpec, PlanSpec, StepSpec
+from temporal_plans.domain.status import Status
+from temporal_plans.domain.transitions import StepState
+
+# --- what people and programs read --------------------------------------------------------------
+
+
+class StepView(CompactValue):
+    """A step as it is shown. ``message`` says in words why it does not move, when it does not."""
+
+    id: str
+    name: str
+    kind: str
+    status: Status
+    message: str = ""
+    attempt: int = 0
+    forced: bool = False
+    started: datetime | None = None
+    finished: datetime | None = None
+    errors: tuple[str, ...] = ()
+
+
+class PhaseView(CompactValue):
+    id: str
+    name: str
+    strategy: str
+    status: Status
+    started: datetime | None = None
+    finished: datetime | None = None
+    steps: tuple[StepView, ...] = ()
+
+
+class PlanView(CompactValue):
+    """Answer of the Plan's query ``status``: the whole tree. ``waiting`` names what waits for an
+    operator; ``run`` counts how often the plan has continued as new."""
+
+    id: str
+    name: str
+    service: str = ""
+    strategy: str
+    status: Status
+    parameters: dict[str, str] = {}
+    errors: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    started: datetime | None = None
+    finished: datetime | None = None
+    phases: tuple[PhaseView, ...] = ()
+
+
+class LogEntry(CompactValue):
+    """A command as it is kept: what, by whom, why, how it came and what it did."""
+
+    at: datetime
+    verb: str
+    phase: str = ""
+    step: str = ""
+    parameters: dict[str, str] = {}
+    by: str = ""
+    reason: str = ""
+    via: str = Field(description="signal or update")
+    outcome: Outcome
+
+
+class CommandLog(CompactValue):
+    """Answer of the query ``log``, oldest first. ``dropped`` older ones are no longer kept."""
+
+    entries: tuple[LogEntry, ...] = ()
+    dropped: int = 0
+
+
+class PlanResult(CompactValue):
+    """Result of the Plan workflow: its last view. ``stopped`` when it was cancelled."""
+
+    status: Status
+    view: PlanView
+
+
+class CommandMessage(Command):
+    """A command as a signal brings it. One that can't be read is kept as ``malformed``, so that it
+    shows in the log: a signal has no answer, and the SDK drops what does not decode."""
+
+    malformed: str = ""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_the_malformed(
+        cls, value: Any, read: ModelWrapValidatorHandler["CommandMessage"]
+    ) -> "CommandMessage":
+        try:
+            return read(value)
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}"
+                for fault in error.errors(include_url=False, include_input=False)
+            )
+            return cls.model_construct(malformed=f"{faults} (got {shown(value)})")
+
+
+# --- inputs and messages between the workflows --------------------------------------------------
+
+
+class ServiceContext(CompactValue):
+    """Tells a plan that it works on a service. ``priority``: lower gets an asset first."""
+
+    service: str
+    workflow_id: str
+    config_id: str
+    plan: str
+    pool: str = "default"
+    priority: int = 0
+
+
+class PlanInput(PlanSpec):
+    """Input of the Plan workflow: a plan file as it is, and what may be said beside it.
+
+    ``arguments`` are the parameters' values; ``interrupted`` starts it WAITING. The other fields
+    are the engine's own: ``context`` of a service, ``state`` and ``log`` carried over.
+    """
+
+    arguments: dict[str, str] = {}
+    interrupted: bool = False
+    backoff: Backoff = Backoff()
+    context: ServiceContext | None = None
+    state: PlanState | None = None
+    log: CommandLog = CommandLog()
+    seed: int | None = None
+    started: datetime | None = None
+
+
+class PhaseInput(CompactValue):
+    """Input of a Phase workflow, always from its Plan. ``index`` is its place in the plan.
+
+    ``order`` is the last order carried out and ``leased`` the steps whose asset it has, both from an
+    earlier run; ``pace`` the least time between two reports to the plan.
+    """
+
+    index: int
+    spec: PhaseSpec
+    state: PhaseState
+    inline: bool = False
+    permitted: bool = True
+    arguments: dict[str, str] = {}
+    backoff: Backoff = Backoff()
+    context: ServiceContext | None = None
+    seed: int = 0
+    order: int = 0
+    leased: tuple[int, ...] = ()
+    pace: Duration = timedelta(milliseconds=300)
+
+
+class PhaseResult(CompactValue):
+    """A Phase's end. ``yielded``: it ended early, to be started again from this state; ``order`` is
+    the last order that was carried out."""
+
+    state: PhaseState
+    order: int = 0
+    yielded: bool = False
+
+
+class PhaseDelta(CompactValue):
+    """Signal ``phase_changed`` from a Phase to its Plan: the steps that changed since the last one,
+    and the last order that has been carried out."""
+
+    phase: int
+    order: int = 0
+    interrupted: bool = False
+    gate: bool = False
+    steps: dict[int, StepState] = {}
+
+
+class PhaseOrders(CompactValue):
+    """Signal ``orders`` from a Plan to a running Phase. ``number`` counts up; ``permitted`` is
+    whether the plan's strategy lets it begin new work; ``leave`` asks it to end with its state."""
+
+    number: int
+    orders: tuple[Order, ...] = ()
+    permitted: bool = True
+    leave: bool = False
+    arguments: dict[str, str] | None = None
+
+
+class StepInput(CompactValue):
+    """Input of a Step workflow, always from its Phase."""
+
+    index: int
+    order: int = 0
+    spec: StepSpec
+    state: StepState
+    arguments: dict[str, str] = {}
+    backoff: Backoff = Backoff()
+    context: ServiceContext | None = None
+
+
+class StepResult(CompactValue):
+    """A Step's end. ``yielded``: it ended early, to be started again from this state; ``order`` is
+    the last order that it heard."""
+
+    state: StepState
+    order: int = 0
+    yielded: bool = False
+
+
+class StepDelta(CompactValue):
+    """Signal ``step_changed`` from a Step to its Phase; ``order`` is the last order it heard."""
+
+    index: int
+    order: int = 0
+    state: StepState
+
+
+class StepOrder(CompactValue):
+    """Signal ``order`` to a running Step. ``state`` is its new state, ``permitted`` whether it may
+    begin an attempt; ``leave`` asks it to end with its state as soon as that loses nothing.
+    ``number`` counts the orders that carry a state."""
+
+    number: int = 0
+    state: StepState | None = None
+    permitted: bool = True
+    leave: bool = False
+
+
+# --- activities of the plans queue for pod steps ------------------------------------------------
+
+
+class PreparePodInput(CompactValue):
+    """Input of the activity ``prepare_pod``: resources for a pod, and its launch on record.
+
+    ``attempt`` makes task ids new for every try, and the same for every retry of one.
+    """
+
+    context: ServiceContext
+    step: str = Field(description="the workflow that the tasks' statuses go to")
+    element: str = Field(description="plan/phase/step, for people")
+    pod: str
+    index: int
+    tasks: tuple[str, ...]
+    attempt: str
+
+
+class PreparedTask(CompactValue):
+    task_id: str
+    task: str
+    goal: str
+    readiness_check: bool = False
+
+
+class PreparePodResult(CompactValue):
+    """A reservation with the tasks to start and those to kill before; or why nothing fits yet."""
+
+    reservation: Reservation | None = None
+    refusals: tuple[Refusal, ...] = ()
+    tasks: tuple[PreparedTask, ...] = ()
+    kill: tuple["TaskPlace", ...] = ()
+
+
+class TaskPlace(CompactValue):
+    task_id: str
+    agent: str
+

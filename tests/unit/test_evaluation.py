@@ -1,0 +1,443 @@
+"""Evaluating one offer (reference 9.3 to 9.6)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from temporal_plans.domain.cluster import (
+    AgentInfo,
+    AgentResources,
+    AgentState,
+    MountDisk,
+    PortWant,
+    Requirement,
+    Reservation,
+    SetWant,
+    VolumeWant,
+)
+from temporal_plans.domain.evaluation import (
+    Outcome,
+    evaluate_existing,
+    evaluate_new,
+    new_reservation_id,
+)
+from temporal_plans.domain.offer import Offer, Used
+from temporal_plans.domain.requirements import (
+    RequirementError,
+    check_requirement,
+    requirement_for,
+)
+from temporal_plans.domain.service import (
+    Goal,
+    PodSpec,
+    PortRange,
+    PortSpec,
+    ResourceSet,
+    TaskSpec,
+    VolumeSpec,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ID = new_reservation_id("default", "service/s:hello-0", 0, NOW)
+
+
+def offer(
+    *, state: AgentState = AgentState.ALIVE, used: Used | None = None, **resources: Any
+) -> Offer:
+    has = {"cpus": 4.0, "memory": 1000, "disk": 1000, **resources}
+    info = AgentInfo(id="a", hostname="h", resources=AgentResources(**has))
+    return Offer(info, state, used or Used())
+
+
+def requirement(*sets: SetWant, **fields: Any) -> Requirement:
+    return Requirement(
+        **{"owner": "service/s", "pod": "hello", "index": 0, "notify": "n", **fields}, sets=sets
+    )
+
+
+def new(wanted: Requirement, given: Offer) -> Outcome:
+    return evaluate_new(wanted, given, ID, None)
+
+
+def held(*sets: SetWant, given: Offer | None = None) -> Reservation:
+    wanted = requirement(*sets)
+    outcome = new(wanted, given or offer())
+    assert outcome.passed, outcome.refusal
+    return outcome.reservation(wanted, ID, NOW)
+
+
+def again(reservation: Reservation, *sets: SetWant, given: Offer | None = None) -> Outcome:
+    base = given or offer()
+    whole = Offer(base.agent, base.state, base.used.plus(reservation.resources))
+    return evaluate_existing(requirement(*sets), whole, reservation)
+
+
+def amounts(outcome: Outcome) -> dict[tuple[str, str, str], float]:
+    return {(one.set, one.kind, one.name): one.value for one in outcome.resources}
+
+
+S = SetWant(id="s", cpus=1, memory=100)
+
+
+def ports(*wants: PortWant) -> SetWant:
+    return SetWant(id="s", ports=wants)
+
+
+def volumes(*wants: VolumeWant) -> SetWant:
+    return SetWant(id="s", volumes=wants)
+
+
+def ranges(*pairs: tuple[int | None, int | None]) -> tuple[PortRange, ...]:
+    return tuple(PortRange(begin=begin, end=end) for begin, end in pairs)
+
+
+SSD = MountDisk(path="/ssd", size=100, profile="ssd")
+PLAIN, LARGE = MountDisk(path="/plain", size=100), MountDisk(path="/large", size=500)
+
+FITS: dict[str, tuple[Requirement, Offer, dict[tuple[str, str, str], float]]] = {
+    "nothing wanted": (requirement(), offer(), {}),
+    "scalars": (
+        requirement(S),
+        offer(),
+        {("s", "cpus", ""): 1, ("s", "memory", ""): 100},
+    ),
+    "exactly what there is": (
+        requirement(SetWant(id="s", cpus=4)),
+        offer(),
+        {("s", "cpus", ""): 4},
+    ),
+    "a tenth thrice is three tenths": (
+        requirement(*(SetWant(id=name, cpus=0.1) for name in "abc")),
+        offer(cpus=0.3),
+        {("a", "cpus", ""): 0.1, ("b", "cpus", ""): 0.1, ("c", "cpus", ""): 0.1},
+    ),
+    "beyond three digits does not count": (
+        requirement(SetWant(id="s", cpus=1.0004)),
+        offer(cpus=1),
+        {("s", "cpus", ""): 1},
+    ),
+    "gpus": (requirement(SetWant(id="s", gpus=1)), offer(gpus=1), {("s", "gpus", ""): 1}),
+    "root volumes take disk": (
+        requirement(volumes(VolumeWant(path="x", size=600), VolumeWant(path="y", size=400))),
+        offer(),
+        {("s", "volume", "x"): 600, ("s", "volume", "y"): 400},
+    ),
+    "a mount volume takes the smallest whole disk": (
+        requirement(volumes(VolumeWant(path="x", size=50, type="MOUNT"))),
+        offer(mounts=(LARGE, PLAIN, SSD), disk=0),
+        {("s", "volume", "x"): 100},
+    ),
+    "a profile": (
+        requirement(volumes(VolumeWant(path="x", size=50, type="MOUNT", profiles=("hdd", "ssd")))),
+        offer(mounts=(PLAIN, SSD)),
+        {("s", "volume", "x"): 100},
+    ),
+    "two mount volumes, two disks": (
+        requirement(
+            volumes(
+                VolumeWant(path="x", size=50, type="MOUNT"),
+                VolumeWant(path="y", size=300, type="MOUNT"),
+            )
+        ),
+        offer(mounts=(LARGE, PLAIN)),
+        {("s", "volume", "x"): 100, ("s", "volume", "y"): 500},
+    ),
+    "a fixed port": (
+        requirement(ports(PortWant(name="http", port=8080))),
+        offer(),
+        {("s", "port", "http"): 8080},
+    ),
+    "the first free port": (
+        requirement(ports(PortWant(name="a"), PortWant(name="b"))),
+        offer(ports=ranges((2000, 2005)), used=Used(ports=frozenset({2000, 2002}))),
+        {("s", "port", "a"): 2001, ("s", "port", "b"): 2003},
+    ),
+    "a range, ends included": (
+        requirement(ports(PortWant(name="a", ranges=ranges((3000, 3000))))),
+        offer(),
+        {("s", "port", "a"): 3000},
+    ),
+    "a range with an open end": (
+        requirement(ports(PortWant(name="a", ranges=ranges((31999, None))))),
+        offer(),
+        {("s", "port", "a"): 31999},
+    ),
+    "a dynamic port leaves a fixed one alone": (
+        requirement(
+            SetWant(id="a", ports=(PortWant(name="any"),)),
+            SetWant(id="b", ports=(PortWant(name="fixed", port=2000),)),
+        ),
+        offer(ports=ranges((2000, 2001))),
+        {("a", "port", "any"): 2001, ("b", "port", "fixed"): 2000},
+    ),
+    "a dynamic port leaves a restricted one alone": (
+        requirement(
+            ports(PortWant(name="any"), PortWant(name="narrow", ranges=ranges((2000, 2000))))
+        ),
+        offer(ports=ranges((2000, 2001))),
+        {("s", "port", "any"): 2001, ("s", "port", "narrow"): 2000},
+    ),
+}
+
+
+@pytest.mark.parametrize(("wanted", "given", "expected"), FITS.values(), ids=FITS.keys())
+def test_what_fits(
+    wanted: Requirement, given: Offer, expected: dict[tuple[str, str, str], float]
+) -> None:
+    outcome = new(wanted, given)
+    assert outcome.reasons == ()
+    assert amounts(outcome) == expected
+
+
+REFUSED: dict[str, tuple[Requirement, Offer, list[tuple[str, str]]]] = {
+    "cpus": (
+        requirement(SetWant(id="s", cpus=1)),
+        offer(used=Used(cpus=3500)),
+        [("cpus", "set s wants 1 cpus, 0.5 of 4 are free")],
+    ),
+    "sets add up": (
+        requirement(SetWant(id="a", cpus=3), SetWant(id="b", cpus=2)),
+        offer(),
+        [("cpus", "set b wants 2 cpus, 1 of 4 are free")],
+    ),
+    "disk": (
+        requirement(volumes(VolumeWant(path="x", size=1001))),
+        offer(),
+        [("disk", "1001 MB of disk for x, 1000 of 1000")],
+    ),
+    "no disk without a profile": (
+        requirement(volumes(VolumeWant(path="x", size=50, type="MOUNT"))),
+        offer(mounts=(SSD,)),
+        [("mount", "no profile for x, free are /ssd (100 MB, ssd)")],
+    ),
+    "no disk of the profile": (
+        requirement(volumes(VolumeWant(path="x", size=50, type="MOUNT", profiles=("hdd",)))),
+        offer(mounts=(SSD, PLAIN)),
+        [("mount", "profile hdd")],
+    ),
+    "no disk large enough": (
+        requirement(volumes(VolumeWant(path="x", size=501, type="MOUNT"))),
+        offer(mounts=(LARGE,)),
+        [("mount", "501 MB or more")],
+    ),
+    "disk taken": (
+        requirement(volumes(VolumeWant(path="x", size=50, type="MOUNT"))),
+        offer(mounts=(LARGE,), used=Used(mounts=frozenset({"/large"}))),
+        [("mount", "free are none")],
+    ),
+    "fixed port taken": (
+        requirement(ports(PortWant(name="a", port=8080))),
+        offer(used=Used(ports=frozenset({8080}))),
+        [("ports", "port 8080, which is taken")],
+    ),
+    "fixed port not offered": (
+        requirement(ports(PortWant(name="a", port=80))),
+        offer(),
+        [("ports", "port 80, the agent offers 1025-32000")],
+    ),
+    "no port left in the range": (
+        requirement(ports(PortWant(name="a", ranges=ranges((2000, 2000))))),
+        offer(used=Used(ports=frozenset({2000}))),
+        [("ports", "for a in 2000")],
+    ),
+    "an empty range": (
+        requirement(ports(PortWant(name="a", ranges=ranges((5, 4))))),
+        offer(),
+        [("ports", "empty range")],
+    ),
+    "unreachable": (
+        requirement(S),
+        offer(state=AgentState.UNREACHABLE),
+        [("agent", "unreachable")],
+    ),
+    "every cause is told": (
+        requirement(
+            SetWant(
+                id="s",
+                cpus=9,
+                gpus=1,
+                memory=2000,
+                ports=(PortWant(name="a", port=80),),
+                volumes=(VolumeWant(path="x", size=5000),),
+            )
+        ),
+        offer(state=AgentState.LOST),
+        [
+            ("agent", "lost"),
+            ("ports", "80"),
+            ("cpus", "9"),
+            ("gpus", "0 of 0"),
+            ("memory", "2000 MB of memory, 1000 of 1000"),
+            ("disk", "5000"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("wanted", "given", "expected"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused(
+    wanted: Requirement, given: Offer, expected: list[tuple[str, str]]
+) -> None:
+    outcome = new(wanted, given)
+    assert [stage for stage, _ in outcome.reasons] == [stage for stage, _ in expected]
+    for (_, reason), (_, part) in zip(outcome.reasons, expected, strict=True):
+        assert part in reason
+
+
+def test_placement_is_one_more_stage() -> None:
+    outcome = evaluate_new(requirement(SetWant(id="s", cpus=9)), offer(), ID, lambda _: "not here")
+    assert [stage for stage, _ in outcome.reasons] == ["placement", "cpus"]
+
+
+def test_ids_are_the_same_for_the_same_reservation_and_never_shared() -> None:
+    wanted = requirement(S, ports(PortWant(name="a")).but(id="t"))
+    first, second = new(wanted, offer()), new(wanted, offer())
+    assert first.resources == second.resources
+    other = evaluate_new(wanted, offer(), new_reservation_id("p", "k", 1, NOW), None)
+    ids = [one.id for one in (*first.resources, *other.resources)]
+    assert len(ids) == len(set(ids))
+
+
+def test_same_size_keeps_everything() -> None:
+    reservation = held(S, given=offer(mounts=(PLAIN,)))
+    assert again(reservation, S).resources == reservation.resources
+
+
+def test_growth_takes_the_difference_and_keeps_the_id() -> None:
+    reservation = held(SetWant(id="s", cpus=1))
+    outcome = again(reservation, SetWant(id="s", cpus=4))
+    assert amounts(outcome) == {("s", "cpus", ""): 4}
+    assert outcome.resources[0].id == reservation.resources[0].id
+
+
+def test_growth_beyond_what_is_free_is_refused_with_the_difference() -> None:
+    reservation = held(SetWant(id="s", cpus=1))
+    outcome = again(reservation, SetWant(id="s", cpus=4.5), given=offer(used=Used(cpus=1000)))
+    assert outcome.reasons == (("cpus", "set s wants 3.5 more cpus, 2 of 4 are free"),)
+
+
+def test_shrinking_one_set_makes_room_for_another() -> None:
+    reservation = held(SetWant(id="a", cpus=1), SetWant(id="b", cpus=3))
+    outcome = again(reservation, SetWant(id="a", cpus=3), SetWant(id="b", cpus=1))
+    assert amounts(outcome) == {("a", "cpus", ""): 3, ("b", "cpus", ""): 1}
+
+
+def test_an_agent_that_came_back_smaller_still_has_what_it_gave() -> None:
+    reservation = held(SetWant(id="s", cpus=4, ports=(PortWant(name="p", port=5000),)))
+    smaller = offer(cpus=1.0, ports=ranges((2000, 2001)))
+    sets = (SetWant(id="s", cpus=4, ports=(PortWant(name="p", port=5000),)),)
+    assert again(reservation, *sets, given=smaller).resources == reservation.resources
+    more = again(reservation, SetWant(id="s", cpus=4.5), given=smaller)
+    assert more.reasons == (("cpus", "set s wants 0.5 more cpus, 0 of 1 are free"),)
+
+
+def test_a_dynamic_port_is_kept_unless_the_range_excludes_it() -> None:
+    reservation = held(ports(PortWant(name="a")), given=offer(used=Used(ports=frozenset({1025}))))
+    assert amounts(again(reservation, ports(PortWant(name="a")))) == {("s", "port", "a"): 1026}
+    moved = again(reservation, ports(PortWant(name="a", ranges=ranges((3000, 3001)))))
+    assert amounts(moved) == {("s", "port", "a"): 3000}
+
+
+def test_a_kept_port_gives_way_to_a_fixed_one_of_the_same_pod() -> None:
+    reservation = held(ports(PortWant(name="a")))
+    outcome = again(reservation, ports(PortWant(name="a"), PortWant(name="b", port=1025)))
+    assert amounts(outcome) == {("s", "port", "a"): 1026, ("s", "port", "b"): 1025}
+
+
+def test_a_volume_keeps_its_size_and_disk_whatever_is_wanted() -> None:
+    wanted = volumes(VolumeWant(path="x", size=100), VolumeWant(path="y", size=50, type="MOUNT"))
+    given = offer(mounts=(PLAIN,))
+    reservation = held(wanted, given=given)
+    larger = volumes(
+        VolumeWant(path="x", size=900_000), VolumeWant(path="y", size=900_000, type="MOUNT")
+    )
+    assert again(reservation, larger, given=given).resources == reservation.resources
+
+
+def test_what_is_no_longer_wanted_is_given_back() -> None:
+    reservation = held(volumes(VolumeWant(path="x", size=1000)))
+    outcome = again(reservation, volumes(VolumeWant(path="y", size=1000)))
+    assert amounts(outcome) == {("s", "volume", "y"): 1000}
+
+
+def test_used_gives_back_exactly_what_it_took() -> None:
+    reservation = held(
+        SetWant(
+            id="s",
+            cpus=0.1,
+            gpus=0.2,
+            memory=3,
+            ports=(PortWant(name="p"),),
+            volumes=(
+                VolumeWant(path="x", size=5),
+                VolumeWant(path="y", size=5, type="MOUNT"),
+            ),
+        ),
+        given=offer(gpus=1, mounts=(PLAIN,)),
+    )
+    used = Used(cpus=7, ports=frozenset({9}))
+    taken = used.plus(reservation.resources)
+    assert (taken.cpus, taken.gpus, taken.memory, taken.disk) == (107, 200, 3, 5)
+    assert (taken.ports, taken.mounts, taken.reservations) == ({9, 1025}, {"/plain"}, 1)
+    assert taken.minus(reservation.resources) == used
+    assert Used.model_validate_json(taken.model_dump_json()) == taken
+
+
+# --- requirements --------------------------------------------------------------------------------
+
+POD = PodSpec(
+    type="hello",
+    count=2,
+    placement="hostname:UNIQUE",
+    tasks=(TaskSpec(name="server", goal=Goal.RUNNING, cmd="x", resource_set="main"),),
+    resource_sets=(
+        ResourceSet(
+            id="main", cpus=0.5, memory=32, ports=(PortSpec(name="http", ranges=ranges((1, 2))),)
+        ),
+        ResourceSet(id="side", gpus=1, volumes=(VolumeSpec(path="d", size=5, type="MOUNT"),)),
+    ),
+    volumes=(VolumeSpec(path="data", size=10, profiles=("ssd",)),),
+)
+
+
+def test_a_requirement_is_for_the_whole_pod() -> None:
+    wanted = requirement_for(POD, 1, owner="service/s", notify="n")
+    assert wanted == Requirement(
+        owner="service/s",
+        pod="hello",
+        index=1,
+        notify="n",
+        placement="hostname:UNIQUE",
+        sets=(
+            SetWant(id="", volumes=(VolumeWant(path="data", size=10, profiles=("ssd",)),)),
+            SetWant(
+                id="main",
+                cpus=0.5,
+                memory=32,
+                ports=(PortWant(name="http", ranges=ranges((1, 2))),),
+            ),
+            SetWant(id="side", gpus=1, volumes=(VolumeWant(path="d", size=5, type="MOUNT"),)),
+        ),
+    )
+    check_requirement(wanted)
+
+
+IMPOSSIBLE = {
+    "owner": (requirement(owner=""), "owner is empty"),
+    "index": (requirement(index=-1), "index -1"),
+    "negative": (requirement(SetWant(id="s", cpus=-1)), "sets.s.cpus -1.0"),
+    "not a number": (requirement(SetWant(id="s", gpus=float("nan"))), "sets.s.gpus nan"),
+    "port": (requirement(ports(PortWant(name="p", port=70000))), "sets.s.ports.p 70000"),
+    "port twice": (requirement(ports(PortWant(name="p"), PortWant(name="p"))), "'p' twice"),
+    "set twice": (requirement(S, S), "'s' twice"),
+    "volume": (requirement(volumes(VolumeWant(path="x", size=0))), "size 0"),
+    "placement": (requirement(placement="hostname:NEAR"), "'NEAR' is unknown"),
+}
+
+
+@pytest.mark.parametrize(("wanted", "told"), IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
+def test_what_no_agent_could_satisfy(wanted: Requirement, told: str) -> None:
+    with pytest.raises(RequirementError) as caught:
+        check_requirement(wanted)
+    assert told in str(caught.value)

@@ -1,0 +1,340 @@
+"""A Temporal server of our own, for ``temporal plan dev``, the demo, tests and the benchmark.
+
+It is the ``temporal server start-dev`` of Temporal's CLI, a real server in one process, with the
+settings below. With the CLI's defaults every hop waits 50 ms and every timer a second.
+"""
+
+import asyncio
+import fcntl
+import os
+import socket
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, suppress
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from temporal_plans.worker.child_process import start_child, stop_child
+from temporal_plans.worker.server_binary import server_binary
+
+DYNAMIC_CONFIG: Mapping[str, str] = {
+    # A dev server has one history shard, and by default each queue of a shard is read 20 times a
+    # second: 50 ms for every hop between workflows.
+    "history.transferProcessorMaxPollRPS": "2000",
+    "history.timerProcessorMaxPollRPS": "2000",
+    "history.visibilityProcessorMaxPollRPS": "200",
+    "history.transferProcessorSchedulerWorkerCount": "32",
+    # By default a timer fires up to a second late.
+    "history.timerProcessorMaxTimeShift": '"10ms"',
+    "frontend.WorkflowPauseEnabled": "true",
+}
+"""How our dev server differs from the CLI's. State it beside every number measured on one."""
+
+SQLITE_PRAGMAS: Mapping[str, str] = {
+    # With SQLite's own defaults a file database writes through at every commit: ten steps a
+    # second. So it survives kill -9 of the server all the same, though not a power cut.
+    "journal_mode": "wal",
+    "synchronous": "normal",
+}
+
+_GRACE = 10.0  # seconds between SIGTERM and SIGKILL
+_ATTEMPTS = 3
+_ADDRESS_IN_USE = "address already in use"
+
+
+class DevServerError(RuntimeError):
+    """The embedded Temporal server did not start."""
+
+
+class PortInUseError(DevServerError):
+    """Somebody else listens on a port that was asked for."""
+
+    def __init__(self, ip: str, port: int, flag: str) -> None:
+        super().__init__(
+            f"port {port} of {ip} is in use, maybe by another Temporal server; "
+            f"choose a free one with {flag}"
+        )
+        self.port = port
+
+
+class DatabaseInUseError(DevServerError):
+    """Another server works on the database file; two at a time would spoil it."""
+
+    def __init__(self, database: Path, holder: str) -> None:
+        super().__init__(
+            f"{database} is in use by the Temporal server with process id {holder or 'unknown'}; "
+            "stop that one, or choose another database file"
+        )
+
+
+class ServerFailedError(DevServerError):
+    """The server ended, or did not answer in time; the message ends with what it printed last."""
+
+    def __init__(self, what: str, log: str) -> None:
+        super().__init__(f"the embedded Temporal server {what}. It said:\n{log or '(nothing)'}")
+        self.log = log
+
+
+class DevServer:
+    """The server as an asynchronous context: in the body it answers, afterwards it is gone.
+
+    ``database`` is a SQLite file that is made when absent; without one everything is lost at the
+    end. A file may be used again after any end, also ``kill -9``, by one server at a time.
+    ``port`` and ``ui_port`` are free ones when absent; the web UI runs if ``ui``. ``log`` is where
+    the server's own lines go, appended; without it they are kept until the end, for error messages.
+    ``search_attributes`` are name to type (``Keyword`` ...). ``deadline`` bounds the start.
+
+    Raises ``DevServerError`` in one of its kinds, or ``ServerBinaryMissingError``.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Path | None = None,
+        ip: str = "127.0.0.1",
+        port: int | None = None,
+        ui: bool = False,
+        ui_port: int | None = None,
+        namespaces: Sequence[str] = (),
+        search_attributes: Mapping[str, str] | None = None,
+        dynamic_config: Mapping[str, str] | None = None,
+        log: Path | None = None,
+        log_level: str = "error",
+        deadline: timedelta = timedelta(seconds=30),
+    ) -> None:
+        self._database = database
+        self._ip = ip
+        self._asked = {"--port": port, "--ui-port": ui_port if ui else None}
+        self._ui = ui
+        self._namespaces = tuple(namespaces)
+        self._search_attributes = dict(search_attributes or {})
+        self._dynamic_config = {**DYNAMIC_CONFIG, **(dynamic_config or {})}
+        self._log = log
+        self._log_level = log_level
+        self._deadline = deadline
+        self._resources = AsyncExitStack()
+        self._process: asyncio.subprocess.Process | None = None
+        self._port = 0
+        self._ui_port = 0
+
+    @property
+    def address(self) -> str:
+        """``host:port`` for clients."""
+        return f"{self._ip}:{self._port}"
+
+    @property
+    def ui_url(self) -> str | None:
+        """The web UI, if there is one."""
+        return f"http://{self._ip}:{self._ui_port}" if self._ui else None
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        return self._running.pid
+
+    async def wait(self) -> int:
+        """Until the server ends by itself or by somebody else; its exit code, -N for signal N."""
+        return await self._running.wait()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as resources:
+            lock = await self._lock(resources)
+            log = self._log or _temporary_log(resources)
+            log.parent.mkdir(parents=True, exist_ok=True)
+            binary = await server_binary()
+            resources.push_async_callback(self._stop)
+            await self._start(binary, log, lock)
+            self._resources = resources.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._resources.aclose()
+
+    @property
+    def _running(self) -> asyncio.subprocess.Process:
+        if self._process is None:
+            raise RuntimeError("the server runs inside `async with DevServer(...)` only")
+        return self._process
+
+    async def _lock(self, resources: AsyncExitStack) -> tuple[int, ...]:
+        """Lock the database for as long as the server lives; the descriptor that holds the lock.
+
+        The server inherits it, so that the lock outlives us if the server does. One whose parent
+        was killed just now needs a moment to end, and is waited for.
+        """
+        if self._database is None:
+            return ()
+        self._database.parent.mkdir(parents=True, exist_ok=True)
+        path = self._database.with_name(self._database.name + ".lock")
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        resources.callback(os.close, lock)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                while not _try_lock(lock):
+                    await asyncio.sleep(0.05)
+                return (lock,)
+        raise DatabaseInUseError(self._database, path.read_text().strip())
+
+    async def _start(self, binary: Path, log: Path, lock: tuple[int, ...]) -> None:
+        """Start it and wait until it answers; again if it lost the race for a free port."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            self._choose_ports()
+            said = _Log(log, start=log.stat().st_size if log.exists() else 0)
+            self._process = await start_child(binary, self._arguments(), output=log, keep_open=lock)
+            for descriptor in lock:
+                os.pwrite(descriptor, f"{self.pid:<12}\n".encode(), 0)
+            try:
+                await self._until_it_answers(said)
+            except ServerFailedError as failed:
+                await self._stop()
+                if attempt == _ATTEMPTS or _ADDRESS_IN_USE not in failed.log:
+                    raise
+            else:
+                return
+
+    async def _stop(self) -> None:
+        if self._process is not None:
+            await stop_child(self._process, grace=_GRACE)
+
+    def _choose_ports(self) -> None:
+        for flag, port in self._asked.items():
+            if port is not None and not _is_free(self._ip, port):
+                raise PortInUseError(self._ip, port, flag)
+        free = iter(_free_ports(self._ip, 2))
+        self._port = self._asked["--port"] or next(free)
+        self._ui_port = self._asked["--ui-port"] or next(free)
+
+    def _arguments(self) -> list[str]:
+        return [
+            *("server", "start-dev", "--ip", self._ip, "--port", str(self._port)),
+            *("--log-level", self._log_level),
+            *(("--ui-port", str(self._ui_port)) if self._ui else ("--headless",)),
+            *_database_flags(self._database),
+            *_repeated("--dynamic-config-value", _pairs(self._dynamic_config)),
+            *_repeated("--search-attribute", _pairs(self._search_attributes)),
+            *_repeated("--namespace", self._namespaces),
+        ]
+
+    async def _until_it_answers(self, said: "_Log") -> None:
+        try:
+            async with asyncio.timeout(self._deadline.total_seconds()):
+                while not await self._answers():
+                    if (code := self._running.returncode) is not None:
+                        raise ServerFailedError(f"ended with code {code}", said.tail())
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            seconds = self._deadline.total_seconds()
+            raise ServerFailedError(f"did not answer in {seconds:g} s", said.tail()) from None
+
+    async def _answers(self) -> bool:
+        """Whether the frontend says that it serves and knows every namespace that was asked for."""
+        if not await _somebody_listens(self._ip, self._port):
+            return False
+        try:
+            client = await Client.connect(self.address)
+            if not await client.service_client.check_health():
+                return False
+            for namespace in ("default", *self._namespaces):
+                await client.workflow_service.describe_namespace(
+                    DescribeNamespaceRequest(namespace=namespace)
+                )
+        except (RPCError, RuntimeError):
+            return False
+        return True
+
+
+class _Log:
+    """What one server wrote into a log file that others may have written to before."""
+
+    def __init__(self, path: Path, start: int) -> None:
+        self._path = path
+        self._start = start
+
+    def tail(self, lines: int = 20) -> str:
+        with self._path.open("rb") as file:
+            file.seek(self._start)
+            written = file.read().decode(errors="replace").splitlines()
+        return "\n".join(written[-lines:])
+
+
+def _temporary_log(resources: AsyncExitStack) -> Path:
+    directory = resources.enter_context(tempfile.TemporaryDirectory(prefix="temporal-plans-"))
+    return Path(directory) / "server.log"
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_free(ip: str, port: int) -> bool:
+    with socket.socket() as probe:
+        # What a server that has just ended leaves behind (TIME_WAIT) hinders nobody.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ip, port))
+        except OSError:
+            return False
+    return True
+
+
+def _free_ports(ip: str, count: int) -> list[int]:
+    """Ports that nobody listens on now. All are held until all are found, so they differ."""
+    with ExitStack() as probes:
+        ports: list[int] = []
+        for _ in range(count):
+            probe = probes.enter_context(socket.socket())
+            probe.bind((ip, 0))
+            ports.append(probe.getsockname()[1])
+    return ports
+
+
+async def _somebody_listens(ip: str, port: int) -> bool:
+    """Asked before the SDK connects, which prints a warning for every refused connection."""
+    try:
+        _, writer = await asyncio.open_connection(ip, port)
+    except OSError:
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+def _database_flags(database: Path | None) -> list[str]:
+    if database is None:
+        return []
+    return ["--db-filename", str(database), *_repeated("--sqlite-pragma", _pairs(SQLITE_PRAGMAS))]
+
+
+def _pairs(values: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in values.items()]
+
+
+def _repeated(flag: str, values: Iterable[str]) -> list[str]:
+    return [part for value in values for part in (flag, value)]
+
+
+__all__ = [
+    "DYNAMIC_CONFIG",
+    "SQLITE_PRAGMAS",
+    "DatabaseInUseError",
+    "DevServer",
+    "DevServerError",
+    "PortInUseError",
+    "ServerFailedError",
+]

@@ -1,0 +1,121 @@
+"""``PlansPlugin``: everything that a worker needs to run plans, in one line (temporal.md 1).
+
+``Client.connect(..., plugins=[PlansPlugin()])`` gives the client the data converter, and every
+worker made from it the workflows, the activities, the guard, and what developers registered.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pydantic
+from temporalio.client import Client
+from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
+from temporalio.converter import DataConverter, DefaultPayloadConverter
+from temporalio.plugin import SimplePlugin
+from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+from temporal_plans.activities.offers import OfferActivities
+from temporal_plans.activities.plans import PlanActivities
+from temporal_plans.activities.pods import PodActivities
+from temporal_plans.domain.strategies import NAMES, Select
+from temporal_plans.workflows.guard import PlansInterceptor
+from temporal_plans.workflows.phase import Phase
+from temporal_plans.workflows.plan import Plan
+from temporal_plans.workflows.pool import Pool
+from temporal_plans.workflows.registry import Registry, StepKind
+from temporal_plans.workflows.service import Service
+from temporal_plans.workflows.step import Step
+from temporal_plans.workflows.unknown import UnknownWorkflow
+
+WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, Pool)
+
+PASSTHROUGH = (
+    "temporal_plans",  # its modules hold no state; loading them anew for each run costs 25 ms
+    "opentelemetry",  # the spans' context must be the process's own
+    "pystache",  # imported by loading.mustache
+    "yaml",  # imported by loading
+)
+
+
+class PlansPlugin(SimplePlugin):
+    """Adds plans to a client and its workers.
+
+    ``strategies`` and ``step_kinds`` are the developer's own, by the names that plans use;
+    ``passthrough`` names their modules that workflows may share with the process. ``guard`` keeps
+    bad messages from wedging workflows; ``unknown`` makes unknown workflow types fail at once, and
+    is off for a worker that has a dynamic workflow of its own.
+
+    Raises ValueError for a name that is taken, and for what is no function.
+    """
+
+    def __init__(
+        self,
+        *,
+        strategies: Mapping[str, Select] | None = None,
+        step_kinds: Mapping[str, StepKind] | None = None,
+        passthrough: Sequence[str] = (),
+        guard: bool = True,
+        unknown: bool = True,
+    ) -> None:
+        registry = Registry(strategies=dict(strategies or {}), kinds=dict(step_kinds or {}))
+        _check(registry)
+        types = (*WORKFLOWS, UnknownWorkflow) if unknown else WORKFLOWS
+        super().__init__(
+            "temporal-plans.PlansPlugin",
+            data_converter=_converter,
+            workflows=list(types),
+            interceptors=[PlansInterceptor(registry, guard=guard)],
+            workflow_runner=lambda runner: _runner(runner, passthrough),
+            workflow_failure_exception_types=[pydantic.ValidationError],
+        )
+
+    def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
+        """The activities need the client of the worker that they are made for."""
+        config = super().configure_worker(config)
+        client = config.get("client")
+        if client is not None:
+            config["activities"] = [*config.get("activities", []), *activities(client)]
+        return config
+
+
+def activities(client: Client) -> list[Callable[..., Any]]:
+    """The activities of the plans queue: those that talk to Temporal and nothing else."""
+    offers, plans, pods = OfferActivities(client), PlanActivities(client), PodActivities(client)
+    return [
+        offers.reserve,
+        offers.release,
+        offers.check_owners,
+        plans.start_plan,
+        plans.closed_plans,
+        pods.prepare_pod,
+    ]
+
+
+def _converter(converter: DataConverter | None) -> DataConverter:
+    """Pydantic's, with whatever codec the user has; a converter of the user's own is left alone."""
+    if converter is None:
+        return pydantic_data_converter
+    if converter.payload_converter_class is DefaultPayloadConverter:
+        return dataclasses.replace(converter, payload_converter_class=PydanticPayloadConverter)
+    return converter
+
+
+def _runner(runner: WorkflowRunner | None, passthrough: Sequence[str]) -> WorkflowRunner:
+    if runner is None:
+        runner = SandboxedWorkflowRunner()
+    if isinstance(runner, SandboxedWorkflowRunner):
+        restrictions = runner.restrictions.with_passthrough_modules(*PASSTHROUGH, *passthrough)
+        return dataclasses.replace(runner, restrictions=restrictions)
+    return runner
+
+
+def _check(registry: Registry) -> None:
+    taken = sorted(NAMES & set(registry.strategies))
+    if taken:
+        raise ValueError(f"strategies: {', '.join(taken)} is built in; choose another name")
+    for what, entries in (("strategies", registry.strategies), ("step_kinds", registry.kinds)):
+        for name, entry in entries.items():
+            if not callable(entry):
+                raise ValueError(f"{what}: {name} is no function but {entry!r}")

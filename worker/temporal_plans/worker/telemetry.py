@@ -1,0 +1,147 @@
+"""Traces and metrics by one setting; without it, none and no cost.
+
+Traces are one a plan: plan > phase > step (``temporal_plans.workflows.tracing``) > activity (here).
+Metrics are the SDK's own: task latencies, slots, cache, failures.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    ConsoleSpanExporter,
+    SimpleSpanProcessor,
+)
+from opentelemetry.util.re import parse_env_headers
+from opentelemetry.util.types import AttributeValue
+from temporalio import activity
+from temporalio.client import Plugin
+from temporalio.contrib.opentelemetry import OpenTelemetryPlugin, create_tracer_provider
+from temporalio.plugin import SimplePlugin
+from temporalio.runtime import OpenTelemetryConfig, Runtime, TelemetryConfig
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+SETTING = "TEMPORAL_PLANS_TELEMETRY"
+"""The environment variable: ``console``, or where an OpenTelemetry collector listens."""
+
+
+class TelemetrySettingError(ValueError):
+    """The setting is no telemetry destination."""
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """What to give ``client.connection.connect``, and what to call at the end of the process.
+
+    The plugins belong on the client only: the workers made from it inherit them, and with both
+    every span would be made twice. ``shutdown`` sends what is left and may take some seconds.
+    """
+
+    plugins: tuple[Plugin, ...] = ()
+    runtime: Runtime | None = None
+    shutdown: Callable[[], None] = lambda: None
+
+
+def telemetry(setting: str | None, service_name: str) -> Telemetry:
+    """Set up telemetry for this process; call it once, before the first client.
+
+    ``setting`` is what SETTING holds: nothing for none, ``console`` for one line a span on standard
+    error, or the base address of an OTLP/HTTP collector such as ``http://localhost:4318``.
+    OpenTelemetry's own variables (OTEL_EXPORTER_OTLP_HEADERS, OTEL_METRIC_EXPORT_INTERVAL,
+    OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER ...) apply. Raises ``TelemetrySettingError``.
+    """
+    if not setting:
+        return Telemetry()
+    if setting == "console":
+        printing = ConsoleSpanExporter(service_name, out=sys.stderr, formatter=_line)
+        return _tracing(SimpleSpanProcessor(printing), service_name, runtime=None)
+    base = _base(setting)
+    sending = OTLPSpanExporter(endpoint=f"{base}/v1/traces")
+    return _tracing(BatchSpanProcessor(sending), service_name, _metrics(base, service_name))
+
+
+def _tracing(processor: SpanProcessor, service_name: str, runtime: Runtime | None) -> Telemetry:
+    provider = create_tracer_provider(resource=Resource.create({"service.name": service_name}))
+    provider.add_span_processor(processor)
+    trace.set_tracer_provider(provider)
+    plugins = (OpenTelemetryPlugin(), ActivitySpans())
+    return Telemetry(plugins, runtime, provider.shutdown)
+
+
+def _metrics(base: str, service_name: str) -> Runtime:
+    # The exporter of the SDK's core reads no environment, unlike the one for traces.
+    metrics = OpenTelemetryConfig(
+        url=f"{base}/v1/metrics",
+        headers=parse_env_headers(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""), liberal=True),
+        metric_periodicity=_interval(os.environ.get("OTEL_METRIC_EXPORT_INTERVAL", "")),
+        http=True,
+        durations_as_seconds=True,
+    )
+    return Runtime(
+        telemetry=TelemetryConfig(metrics=metrics, global_tags={"service_name": service_name})
+    )
+
+
+def _interval(milliseconds: str) -> timedelta:
+    if not milliseconds:
+        return timedelta(seconds=10)
+    if not milliseconds.isdecimal():
+        raise TelemetrySettingError(
+            f"OTEL_METRIC_EXPORT_INTERVAL: {milliseconds!r} is no number of milliseconds"
+        )
+    return timedelta(milliseconds=int(milliseconds))
+
+
+def _base(setting: str) -> str:
+    parts = urlsplit(setting)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise TelemetrySettingError(
+            f"{SETTING}: {setting!r} is neither `console` nor the address of an OTLP/HTTP "
+            "collector, such as http://localhost:4318"
+        )
+    return setting.rstrip("/")
+
+
+def _line(span: ReadableSpan) -> str:
+    took = ((span.end_time or 0) - (span.start_time or 0)) / 1e6
+    attributes: Mapping[str, Any] = span.attributes or {}
+    known = " ".join(f"{name}={value}" for name, value in attributes.items())
+    trace_id = trace.format_trace_id(span.context.trace_id) if span.context else ""
+    return f"span {span.name!r} {took:.0f} ms {span.status.status_code.name} {trace_id} {known}\n"
+
+
+class ActivitySpans(SimplePlugin):
+    """A span around every activity. It follows OpenTelemetryPlugin, which brings the parent."""
+
+    def __init__(self) -> None:
+        super().__init__("temporal-plans.ActivitySpans", interceptors=[_ActivitySpans()])
+
+
+class _ActivitySpans(Interceptor):
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return _ActivitySpan(next)
+
+
+class _ActivitySpan(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        info = activity.info()
+        attributes: dict[str, AttributeValue] = {
+            "temporalWorkflowID": info.workflow_id or "",
+            "temporalActivityID": info.activity_id,
+            "attempt": info.attempt,
+        }
+        tracer = trace.get_tracer("temporal_plans")
+        with tracer.start_as_current_span(f"activity {info.activity_type}", attributes=attributes):
+            return await self.next.execute_activity(input)
+
+
+__all__ = ["SETTING", "ActivitySpans", "Telemetry", "TelemetrySettingError", "telemetry"]

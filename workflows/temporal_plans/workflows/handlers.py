@@ -1,0 +1,35 @@
+"""Small things that message handlers of several workflows share."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import FailureError
+
+CONTINUE_AT_EVENTS = 4000
+"""History events after which a workflow continues as new when the server suggests nothing earlier."""
+
+
+def should_continue_as_new(limit: int = CONTINUE_AT_EVENTS) -> bool:
+    """Whether this run's history is long enough to begin a new one."""
+    info = workflow.info()
+    return info.is_continue_as_new_suggested() or info.get_current_history_length() >= limit
+
+
+async def tell(workflow_id: str, signal: str, message: object) -> bool:
+    """Signal another workflow; whether it was there to hear it."""
+    try:
+        await workflow.get_external_workflow_handle(workflow_id).signal(signal, message)
+    except FailureError:
+        return False
+    return True
+
+
+async def wait_or_timeout(condition: Callable[[], bool], timeout: timedelta) -> bool:
+    """Whether the condition came true in time."""
+    try:
+        await workflow.wait_condition(condition, timeout=timeout)
+    except (TimeoutError, asyncio.TimeoutError):
+        return False
+    return True

@@ -1,0 +1,210 @@
+"""A step that launches tasks of one pod instance (reference 3.7, DESIGN 4 and 6).
+
+Resources are reserved first; what is in the way is killed only when they are (DESIGN 8); then the
+agent starts the tasks. From there the step follows their statuses.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+
+from temporal_plans.domain import transitions
+from temporal_plans.domain.cluster import Refusal, reservation_key
+from temporal_plans.domain.plan import PodWork
+from temporal_plans.domain.service import Goal, task_instance_name
+from temporal_plans.domain.status import Status
+from temporal_plans.domain.transitions import TaskProgress
+from temporal_plans.messages.cluster import (
+    KillInput,
+    LaunchInput,
+    TaskLaunch,
+    TaskStatuses,
+    ReservationKey,
+    agent_queue,
+    pool_id,
+    service_id,
+)
+from temporal_plans.messages.plan import (
+    PreparedTask,
+    PreparePodInput,
+    PreparePodResult,
+    ServiceContext,
+    TaskPlace,
+)
+from temporal_plans.messages.service import SubscribeMessage
+from temporal_plans.workflows.failures import failure_text
+from temporal_plans.workflows.step_context import StepContext
+
+QUICK_RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
+)
+HEARTBEAT = timedelta(seconds=10)
+"""An agent that dies in an activity is noticed after this long."""
+
+
+async def run_pod(step: StepContext) -> None:
+    """Launch, or take up what an earlier run of the workflow launched; then follow the tasks."""
+    work, context = step.work, step.place.context
+    assert isinstance(work, PodWork)
+    if context is None:
+        step.set(transitions.failed(step.state, "a pod step needs a service; deploy it with one"))
+        return
+    if step.state.tasks:
+        step.committed = True
+        await _subscribe(step, context)
+    else:
+        await _launch(step, work, context, await _prepared(step, work, context))
+    await step.until(lambda: step.state.status not in (Status.STARTING, Status.STARTED))
+
+
+async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -> PreparePodResult:
+    """Resources for the pod; while none fit, PREPARED with the reasons."""
+    attempt = str(workflow.uuid4())
+    request = PreparePodInput(
+        context=context,
+        step=step.place.address,
+        element=step.place.element,
+        pod=work.pod,
+        index=work.index,
+        tasks=work.tasks,
+        attempt=attempt,
+    )
+    try:
+        while True:
+            step.take_offer()
+            answer = await workflow.execute_activity(
+                "prepare_pod",
+                request,
+                result_type=PreparePodResult,
+                start_to_close_timeout=timedelta(seconds=30),
+                retry_policy=QUICK_RETRY,
+                summary=f"reserve for {step.name}",
+            )
+            if answer.reservation is not None:
+                return answer
+            step.set(transitions.prepared(step.state, refusal_text(answer.refusals)))
+            await step.until(lambda: step.offered)
+    except asyncio.CancelledError:
+        if not step.leaving:
+            await _withdraw(work, context)
+        raise
+
+
+async def _withdraw(work: PodWork, context: ServiceContext) -> None:
+    key = reservation_key(service_id(context.service), work.pod, work.index)
+    pool = workflow.get_external_workflow_handle(pool_id(context.pool))
+    await pool.signal("withdraw", ReservationKey(key=key))
+
+
+async def _launch(
+    step: StepContext, work: PodWork, context: ServiceContext, prepared: PreparePodResult
+) -> None:
+    reservation = prepared.reservation
+    assert reservation is not None
+    await _kill(prepared.kill, step.name)
+    step.committed = True
+    step.set(transitions.launched(step.state, _progress(work, prepared.tasks), workflow.now()))
+    launch = asyncio.create_task(
+        _start(
+            LaunchInput(
+                service=context.service,
+                report_to=service_id(context.service),
+                config_id=context.config_id,
+                pod=work.pod,
+                index=work.index,
+                reservation=reservation,
+                tasks=tuple(TaskLaunch(task_id=t.task_id, task=t.task) for t in prepared.tasks),
+                parameters=step.arguments,
+                step=step.place.element,
+            ),
+            step.name,
+        )
+    )
+    try:
+        # A report that the tasks are gone (their agent was given up) ends the wait for the launch.
+        await workflow.wait_condition(
+            lambda: launch.done() or step.state.status not in (Status.STARTING, Status.STARTED)
+        )
+    finally:
+        if not launch.done():
+            launch.cancel()
+    if launch.done() and not launch.cancelled():
+        _follow(step, launch.result())
+
+
+def _follow(step: StepContext, outcome: "TaskStatuses | Exception") -> None:
+    if isinstance(outcome, Exception):
+        backoff, now = step.place.backoff, workflow.now()
+        step.set(transitions.delayed(step.state, failure_text(outcome), backoff, now))
+        return
+    for status in outcome.statuses:
+        step.set(
+            transitions.reported(step.state, status, step.place.backoff, workflow.now())
+        )
+
+
+async def _start(launch: LaunchInput, name: str) -> "TaskStatuses | Exception":
+    try:
+        return await workflow.execute_activity(
+            "launch",
+            launch,
+            result_type=TaskStatuses,
+            task_queue=agent_queue(launch.reservation.agent),
+            start_to_close_timeout=timedelta(hours=1),
+            heartbeat_timeout=HEARTBEAT,
+            retry_policy=QUICK_RETRY,
+            summary=f"launch {name} on {launch.reservation.agent}",
+        )
+    except Exception as error:
+        return error
+
+
+async def _kill(places: Iterable[TaskPlace], name: str) -> None:
+    """Kill what is in the way, on all agents at once; returns when it is dead."""
+    by_agent: dict[str, list[str]] = defaultdict(list)
+    for place in places:
+        by_agent[place.agent].append(place.task_id)
+    await asyncio.gather(
+        *(
+            workflow.execute_activity(
+                "kill",
+                KillInput(task_ids=tuple(ids), reason=f"replaced by {name}"),
+                result_type=TaskStatuses,
+                task_queue=agent_queue(agent),
+                start_to_close_timeout=timedelta(hours=2),
+                heartbeat_timeout=HEARTBEAT,
+                retry_policy=QUICK_RETRY,
+                summary=f"make room for {name}",
+            )
+            for agent, ids in by_agent.items()
+        )
+    )
+
+
+async def _subscribe(step: StepContext, context: ServiceContext) -> None:
+    service = workflow.get_external_workflow_handle(context.workflow_id)
+    await service.signal(
+        "subscribe",
+        SubscribeMessage(owner=step.place.address, task_ids=tuple(step.state.tasks)),
+    )
+
+
+def _progress(work: PodWork, tasks: Iterable[PreparedTask]) -> dict[str, TaskProgress]:
+    return {
+        task.task_id: TaskProgress(
+            name=task_instance_name(work.pod, work.index, task.task),
+            goal=Goal(task.goal),
+            check=task.readiness_check,
+        )
+        for task in tasks
+    }
+
+
+def refusal_text(refusals: Iterable[Refusal]) -> str:
+    """Why nothing fits, in one line."""
+    texts = [str(refusal) for refusal in refusals]
+    return "no agent fits: " + " | ".join(texts) if texts else "no agent has registered"

@@ -1,0 +1,159 @@
+"""Runs one step: waits until it may begin, makes attempts, follows orders.
+
+The same machine runs inside a Step workflow and, for plans with ``steps: inline``, inside a Phase.
+What an attempt does is the step kind's; what every event makes of the state is in
+``domain.transitions``.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
+
+from temporal_plans.domain import transitions
+from temporal_plans.domain.cluster import Reservation
+from temporal_plans.domain.status import Status
+from temporal_plans.domain.task import TaskStatus
+from temporal_plans.domain.transitions import StepState
+from temporal_plans.messages.plan import StepOrder
+from temporal_plans.workflows.failures import failure_text
+from temporal_plans.workflows.kinds import kind_for
+from temporal_plans.workflows.registry import Registry
+from temporal_plans.workflows.step_context import StepContext, StepPlace
+from temporal_plans.workflows.tracing import span
+
+_READY = (Status.PENDING, Status.PREPARED, Status.STARTING, Status.STARTED)
+"""Statuses in which an attempt may begin; the last three when an earlier run left the step."""
+
+
+class StepMachine:
+    """One step at work. ``on_change`` is called with every new state."""
+
+    def __init__(
+        self,
+        place: StepPlace,
+        state: StepState,
+        *,
+        arguments: dict[str, str],
+        registry: Registry,
+        on_change: Callable[[StepState], None],
+        permitted: bool = True,
+    ) -> None:
+        self.place = place
+        self.state = state
+        self.arguments = arguments
+        self.leaving = False
+        self.offered: Reservation | None = None
+        self.lost_agents: set[str] = set()
+        self._permitted = permitted
+        self._on_change = on_change
+        self._registry = registry
+        self._epoch = 0
+
+    # --- what comes in ---
+
+    def order(self, order: StepOrder) -> None:
+        """A new state by command, the permission to begin, or the request to leave."""
+        self._permitted = order.permitted
+        self.leaving = self.leaving or order.leave
+        if order.state is not None:
+            self._epoch += 1
+            self.set(order.state)
+
+    def report(self, statuses: Iterable[TaskStatus]) -> None:
+        """What became of tasks; those of other launches are ignored."""
+        for status in statuses:
+            self.set(
+                transitions.reported(self.state, status, self.place.backoff, workflow.now())
+            )
+
+    def offer(self, reservation: Reservation) -> None:
+        self.offered = reservation
+
+    def lose_agent(self, agent: str) -> None:
+        self.lost_agents.add(agent)
+
+    def set(self, state: StepState) -> None:
+        if state != self.state:
+            self.state = state
+            self._on_change(state)
+
+    # --- the run ---
+
+    async def run(self) -> bool:
+        """Until the step is complete, or was asked to leave; whether it is complete."""
+        while not self.state.complete:
+            if self.leaving:
+                return False
+            if self._may_begin():
+                await self._attempt()
+            else:
+                await self._idle()
+        return True
+
+    def _may_begin(self) -> bool:
+        return (
+            self._permitted
+            and not self.state.interrupted
+            and self.state.status in _READY
+            and self.state.delayed_until is None
+        )
+
+    async def _idle(self) -> None:
+        """Until something changed that lets the step begin, end or leave."""
+        epoch = self._epoch
+        left = transitions.delay_left(self.state, workflow.now())
+        timeout = max(left, timedelta(milliseconds=1)) if self.state.delayed_until else None
+        try:
+            await workflow.wait_condition(
+                lambda: self._epoch != epoch
+                or self.leaving
+                or self.state.complete
+                or self._may_begin(),
+                timeout=timeout,
+                timeout_summary=f"back-off of {self.place.element}",
+            )
+        except TimeoutError:
+            self.set(transitions.due(self.state))
+
+    async def _attempt(self) -> None:
+        epoch = self._epoch
+        context = StepContext(self)
+        kind = kind_for(self.place.spec.work, self._registry)
+        with span(f"step {self.place.spec.name}", id=self.place.element):
+            work = asyncio.create_task(self._settled(kind(context)))
+            try:
+                await workflow.wait_condition(
+                    lambda: work.done()
+                    or self._epoch != epoch
+                    or (self.leaving and context.can_leave)
+                    or (not self._permitted and not context.committed)
+                )
+            finally:
+                if not work.done():
+                    work.cancel()
+                    await workflow.wait([work])
+        self.lost_agents.clear()
+        if work.cancelled() or self._epoch != epoch:
+            return
+        self._end(work.result())
+
+    @staticmethod
+    async def _settled(work: Awaitable[object]) -> Exception | None:
+        """The failure of an attempt as a value: nothing that a kind raises may wedge the plan."""
+        try:
+            await work
+        except Exception as error:
+            if is_cancelled_exception(error):
+                raise asyncio.CancelledError from error
+            return error
+        return None
+
+    def _end(self, error: Exception | None) -> None:
+        """What an attempt that came to its end means, unless a report has said it already."""
+        if error is not None:
+            self.set(transitions.failed(self.state, failure_text(error)))
+        elif self.state.status in (Status.STARTING, Status.STARTED, Status.PREPARED):
+            self.set(transitions.completed(self.state, workflow.now()))

@@ -1,0 +1,95 @@
+"""A phase at work, as its plan holds it: a child workflow, and the orders on their way to it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+from temporal_plans.domain.commands import Order
+from temporal_plans.messages.plan import PhaseInput, PhaseOrders, PhaseResult
+from temporal_plans.workflows.phase import Phase
+
+OnEnd = Callable[["RunningPhase", PhaseResult | None, Exception | None], None]
+
+
+class RunningPhase:
+    """``unheard`` are the orders that the phase has not answered to, by number."""
+
+    def __init__(self, input: PhaseInput, workflow_id: str, on_end: OnEnd) -> None:
+        self.index = input.index
+        self.unheard: dict[int, tuple[Order, ...]] = {}
+        self._input = input
+        self._id = workflow_id
+        self._on_end = on_end
+        self._number = input.order
+        self._permitted = input.permitted
+        self._leave = False
+        self._handle: workflow.ChildWorkflowHandle[Phase, PhaseResult] | None = None
+        self._last: asyncio.Task[None] | None = None
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def number(self) -> int:
+        """The number of the last order given."""
+        return self._number
+
+    def permit(self, permitted: bool, *, leave: bool) -> None:
+        """Whether it may begin new work, and whether it shall end with its state."""
+        if (permitted, leave) != (self._permitted, self._leave):
+            self._permitted, self._leave = permitted, leave
+            self._send(PhaseOrders(number=self._number, permitted=permitted, leave=leave))
+
+    def order(self, orders: Sequence[Order], arguments: dict[str, str] | None) -> int:
+        """Hand orders on; the number that the phase will answer with."""
+        self._number += 1
+        self.unheard[self._number] = tuple(orders)
+        self._send(
+            PhaseOrders(
+                number=self._number,
+                orders=tuple(orders),
+                permitted=self._permitted,
+                leave=self._leave,
+                arguments=arguments,
+            )
+        )
+        return self._number
+
+    def heard(self, number: int) -> None:
+        """The phase has carried out all orders up to this one."""
+        self.unheard = {n: orders for n, orders in self.unheard.items() if n > number}
+
+    async def _run(self) -> None:
+        try:
+            self._handle = await workflow.start_child_workflow(
+                Phase.run,
+                self._input,
+                id=self._id,
+                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                static_summary=f"phase {self._input.spec.name}"[:190],
+            )
+            result = await self._handle
+        except Exception as error:
+            if is_cancelled_exception(error) and workflow.cancellation_reason() is not None:
+                raise
+            self._on_end(self, None, error)
+        else:
+            self._on_end(self, result, None)
+
+    def _send(self, orders: PhaseOrders) -> None:
+        before = self._last
+        self._last = asyncio.create_task(self._deliver(orders, before))
+
+    async def _deliver(self, orders: PhaseOrders, before: "asyncio.Task[None] | None") -> None:
+        """One after the other, and none before the child has started."""
+        if before is not None:
+            await before
+        await workflow.wait_condition(lambda: self._handle is not None or self._task.done())
+        if self._handle is None or self._task.done():
+            return  # what it did not hear is applied to what it leaves behind
+        try:
+            await self._handle.signal("orders", orders)
+        except Exception as error:
+            workflow.logger.info("phase %s did not hear its orders: %s", self._id, error)
