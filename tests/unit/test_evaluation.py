@@ -45,15 +45,14 @@ ID = new_reservation_id("default", "service/s:hello-0", 0, NOW)
 def offer(
     *, state: AgentState = AgentState.ALIVE, used: Used | None = None, **resources: Any
 ) -> Offer:
-    has = {"cpus": 4.0, "memory": 1000, "disk": 1000, **resources}
+    has: dict[str, Any] = {"cpus": 4.0, "memory": 1000, "disk": 1000, **resources}
     info = AgentInfo(id="a", hostname="h", resources=AgentResources(**has))
     return Offer(info, state, used or Used())
 
 
 def requirement(*sets: SetWant, **fields: Any) -> Requirement:
-    return Requirement(
-        **{"owner": "service/s", "pod": "hello", "index": 0, "notify": "n", **fields}, sets=sets
-    )
+    given: dict[str, Any] = {"owner": "service/s", "pod": "hello", "index": 0, "notify": "n"}
+    return Requirement(**{**given, **fields}, sets=sets)
 
 
 def new(wanted: Requirement, given: Offer) -> Outcome:
@@ -379,7 +378,11 @@ def test_used_gives_back_exactly_what_it_took() -> None:
     used = Used(cpus=7, ports=frozenset({9}))
     taken = used.plus(reservation.resources)
     assert (taken.cpus, taken.gpus, taken.memory, taken.disk) == (107, 200, 3, 5)
-    assert (taken.ports, taken.mounts, taken.reservations) == ({9, 1025}, {"/plain"}, 1)
+    assert (taken.ports, taken.mounts, taken.reservations) == (
+        frozenset({9, 1025}),
+        frozenset({"/plain"}),
+        1,
+    )
     assert taken.minus(reservation.resources) == used
     assert Used.model_validate_json(taken.model_dump_json()) == taken
 

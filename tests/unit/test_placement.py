@@ -177,7 +177,7 @@ def test_matching(text: str, on: AgentInfo, expected: str) -> None:
 
 H1, H2, Z1, Z2 = agent("h1"), agent("h2"), agent("h1", zone="z1"), agent("h2", zone="z2")
 R1 = agent("h1", rack="r1")
-COUNTING = {
+COUNTING: dict[str, tuple[str, AgentInfo, list[Reservation], str]] = {
     "unique, free": ("hostname:UNIQUE", H1, [held(0, H2)], PASSES),
     "unique, taken": ("hostname:UNIQUE", H1, [held(0, H1)], "hello-0"),
     "unique ignores itself": ("hostname:UNIQUE", H1, [held(9, H1)], PASSES),
@@ -238,7 +238,7 @@ def test_counting(text: str, on: AgentInfo, others: list[Reservation], expected:
 
 
 WORLD_ON_H1 = [held(0, H1, pod="world")]
-TYPED = {
+TYPED: dict[str, tuple[Rule, AgentInfo, list[Reservation], bool]] = {
     "colocate, there": (Colocate(pod="world"), H1, WORLD_ON_H1, True),
     "colocate, elsewhere": (Colocate(pod="world"), H2, WORLD_ON_H1, False),
     "colocate, none yet": (Colocate(pod="world"), H2, [], True),

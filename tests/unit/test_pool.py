@@ -33,7 +33,7 @@ def info(name: str, cpus: float = 4, boot: str = "1", **more: Any) -> AgentInfo:
 
 
 def want(index: int = 0, cpus: float = 1, **more: Any) -> Requirement:
-    fields = {"owner": OWNER, "pod": "hello", "notify": f"step-{index}", **more}
+    fields: dict[str, Any] = {"owner": OWNER, "pod": "hello", "notify": f"step-{index}", **more}
     sets = fields.pop("sets", (SetWant(id="s", cpus=cpus),))
     return Requirement(**fields, index=index, sets=sets)
 

@@ -14,6 +14,7 @@ from temporal_plans.domain.cluster import (
     MountDisk,
     PortWant,
     Requirement,
+    Reservation,
     SetWant,
     VolumeWant,
 )
@@ -229,10 +230,10 @@ class PoolMachine(RuleBasedStateMachine):
         written = self.ledger.model_dump_json()
         assert Ledger.model_validate_json(written) == self.ledger
 
-    def condemned(self) -> list[pool.Reservation]:
+    def condemned(self) -> list[Reservation]:
         return [one.reservation for one in self.ledger.condemned.values()]
 
-    def counted(self) -> list[pool.Reservation]:
+    def counted(self) -> list[Reservation]:
         """Everything that is in an agent's total."""
         waiting_for_destroy = [
             one.reservation for one in self.ledger.condemned.values() if one.counted

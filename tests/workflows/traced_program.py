@@ -1,7 +1,8 @@
 """A process with telemetry on that runs one small tree; run by test_telemetry.py.
 
 A process of its own, because OpenTelemetry keeps one tracer provider a process for ever.
-Arguments: the server's address, the telemetry setting, how many workflows the worker keeps (with none,
+Arguments: the server's address, the telemetry setting, how many workflows the worker keeps (with
+none, 
 every workflow task replays from the start).
 """
 

@@ -18,16 +18,14 @@ from typer.models import OptionInfo
 if TYPE_CHECKING:
     from temporal_plans.client.connection import Connection
 
-_PANEL = "Connection (as of the temporal CLI)"
-
 
 def _option(name: str, text: str, metavar: str | None = None, **more: Any) -> Any:
-    return typer.Option(name, help=text, metavar=metavar, rich_help_panel=_PANEL, **more)
+    return typer.Option(name, help=text, metavar=metavar, **more)
 
 
 @dataclass(frozen=True)
 class ConnectionFlags:
-    """The connection as it was said on the command line; None is left to environment and profile."""
+    """The connection as said on the command line; None is left to environment and profile."""
 
     address: Annotated[
         str | None, _option("--address", "Temporal's address. [TEMPORAL_ADDRESS]", "HOST:PORT")
@@ -43,30 +41,28 @@ class ConnectionFlags:
         Path | None,
         _option("--config-file", "Configuration file. [TEMPORAL_CONFIG_FILE]", "FILE"),
     ] = None
-    api_key: Annotated[
-        str | None, _option("--api-key", "API key. [TEMPORAL_API_KEY]", "KEY")
-    ] = None
+    api_key: Annotated[str | None, _option("--api-key", "API key. [TEMPORAL_API_KEY]", "KEY")] = (
+        None
+    )
     tls: Annotated[
         bool | None, _option("--tls/--no-tls", "Encrypt the connection. [TEMPORAL_TLS]")
     ] = None
     tls_ca_path: Annotated[
         Path | None, _option("--tls-ca-path", "Authority of the server's certificate.", "FILE")
     ] = None
-    tls_ca_data: Annotated[
-        str | None, _option("--tls-ca-data", "The same as data.", "PEM")
-    ] = None
+    tls_ca_data: Annotated[str | None, _option("--tls-ca-data", "The same as data.", "PEM")] = None
     tls_cert_path: Annotated[
         Path | None, _option("--tls-cert-path", "Our certificate.", "FILE")
     ] = None
-    tls_cert_data: Annotated[
-        str | None, _option("--tls-cert-data", "The same as data.", "PEM")
-    ] = None
+    tls_cert_data: Annotated[str | None, _option("--tls-cert-data", "The same as data.", "PEM")] = (
+        None
+    )
     tls_key_path: Annotated[
         Path | None, _option("--tls-key-path", "Our certificate's key.", "FILE")
     ] = None
-    tls_key_data: Annotated[
-        str | None, _option("--tls-key-data", "The same as data.", "PEM")
-    ] = None
+    tls_key_data: Annotated[str | None, _option("--tls-key-data", "The same as data.", "PEM")] = (
+        None
+    )
     tls_server_name: Annotated[
         str | None, _option("--tls-server-name", "Name in the server's certificate.", "NAME")
     ] = None
@@ -233,5 +229,5 @@ FileArgument = Annotated[
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help. Empty lines keep the examples on lines of their own."""
-    return "\n\n".join(["Examples:", *lines])
+    """The end of a command's help. ``\\b`` keeps its lines as they are."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

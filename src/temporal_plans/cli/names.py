@@ -1,7 +1,7 @@
 """Which service and which plan somebody means.
 
-The service is said (``-s``, or TEMPORAL_PLAN_SERVICE), else it is the only one that there is. A plan
-is the service's; without a service it is a workflow id, which may also be given in full:
+The service is said (``-s``, or TEMPORAL_PLAN_SERVICE), else it is the only one that there is. A
+plan is the service's; without a service it is a workflow id, which may also be given in full:
 ``hello-world/deploy``.
 """
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
 
 from temporal_plans.cli.flags import ConnectionFlags
@@ -22,8 +22,21 @@ def ask(flags: ConnectionFlags, question: Callable[[PlansClient], Awaitable[Answ
     return asyncio.run(asked())
 
 
+def ask_until_interrupted(
+    flags: ConnectionFlags,
+    question: Callable[[PlansClient], Awaitable[int]],
+    *,
+    interrupted: int = 1,
+) -> int:
+    """The same for one that may be left by Ctrl-C: then the exit code ``interrupted``."""
+    try:
+        return ask(flags, question)
+    except KeyboardInterrupt:
+        return interrupted
+
+
 @contextlib.asynccontextmanager
-async def stop_signal() -> AsyncIterator[asyncio.Event]:
+async def stop_signal() -> AsyncGenerator[asyncio.Event]:
     """An event that Ctrl-C and SIGTERM set. The second one of either ends the process at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

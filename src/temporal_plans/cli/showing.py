@@ -6,7 +6,7 @@ from temporal_plans.cli.flags import ConnectionFlags
 from temporal_plans.cli.following import follow, print_run
 from temporal_plans.cli.names import the_plan, the_service
 from temporal_plans.cli.output import print_json, say
-from temporal_plans.cli.running import ask
+from temporal_plans.cli.running import ask_until_interrupted
 from temporal_plans.client.dialect import plan_body
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plan_run import PlanRun
@@ -44,10 +44,7 @@ def watched(flags: ConnectionFlags, plan: str, service: str | None) -> int:
     async def watching(client: PlansClient) -> int:
         return await exit_code_of(client, await the_plan(client, plan, service))
 
-    try:
-        return ask(flags, watching)
-    except KeyboardInterrupt:
-        return 0
+    return ask_until_interrupted(flags, watching, interrupted=0)
 
 
 async def waited(client: PlansClient, plan_id: str) -> int:

@@ -1,10 +1,10 @@
 """A plan as a tree (reference 11.1), with times and what holds a step up.
 
-    deploy (serial strategy) (IN_PROGRESS)  12s
-    ├─ hello (serial strategy) (COMPLETE)  4.0s
-    │  └─ hello-0:[server] (COMPLETE)  4.0s
-    └─ world (serial-canary strategy) (WAITING)
-       └─ world-0:[server] (WAITING)
+deploy (serial strategy) (IN_PROGRESS)  12s
+├─ hello (serial strategy) (COMPLETE)  4.0s
+│  └─ hello-0:[server] (COMPLETE)  4.0s
+└─ world (serial-canary strategy) (WAITING)
+   └─ world-0:[server] (WAITING)
 """
 
 from collections import Counter
@@ -40,8 +40,8 @@ def tree(view: PlanView, *, now: datetime | None = None, steps: Steps | None = N
 
 
 def fitting(view: PlanView, *, now: datetime, height: int) -> list[Text]:
-    """The tree in at most about ``height`` lines: steps that are neither COMPLETE nor PENDING first,
-    the others counted; then phases, likewise."""
+    """The tree in at most about ``height`` lines: of the steps, and then of the phases, those that
+    are neither COMPLETE nor PENDING, and the others counted."""
     lines = tree(view, now=now)
     if len(lines) <= height:
         return lines
@@ -63,7 +63,7 @@ def fitting(view: PlanView, *, now: datetime, height: int) -> list[Text]:
 
 
 def notes(run: PlanRun) -> list[Text]:
-    """What stands under the tree: errors (reference 11.1), what waits for a person, a sudden end."""
+    """What stands under the tree: errors (reference 11.1), what waits for people, an early end."""
     lines: list[Text] = []
     if run.view.errors:
         lines += [Text(), Text("Errors:", style="bold red")]

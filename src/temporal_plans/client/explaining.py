@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 
 from temporal_plans.domain.cluster import Requirement
+from temporal_plans.domain.explain import Cause, Explanation, Explanations
 from temporal_plans.messages.cluster import WaitingView
-from temporal_plans.messages.plan import Explanation, Explanations
 
 
 def needs_offers(explanations: Explanations) -> bool:
     """Whether a step waits for an offer, so that a pool has more to say."""
-    return any(explanation.cause == "offer" for explanation in explanations.explanations)
+    return any(explanation.cause is Cause.OFFER for explanation in explanations.explanations)
 
 
 def with_refusals(
     explanations: Explanations, plan_id: str, waiting: Sequence[WaitingView]
 ) -> Explanations:
-    """The same with the pools' present refusals in place of those at the time of asking.
+    """The same with the pools' refusals of today.
 
-    A requirement that no pool holds any more has just been met; its step keeps what the plan knew.
+    A requirement that no pool holds any more has just been met; its step keeps what it heard.
     """
     return explanations.but(
         explanations=tuple(_joined(one, plan_id, waiting) for one in explanations.explanations)
@@ -25,7 +25,7 @@ def with_refusals(
 
 
 def _joined(explanation: Explanation, plan_id: str, waiting: Sequence[WaitingView]) -> Explanation:
-    if explanation.cause != "offer":
+    if explanation.cause is not Cause.OFFER:
         return explanation
     for view in waiting:
         if _is_for(view.requirement, plan_id, explanation):
@@ -34,12 +34,10 @@ def _joined(explanation: Explanation, plan_id: str, waiting: Sequence[WaitingVie
 
 
 def _is_for(requirement: Requirement, plan_id: str, explanation: Explanation) -> bool:
-    """A requirement notifies the step's own workflow, or its phase's when the step runs inline."""
+    """A requirement notifies the step's own workflow, or its phase's when the step runs inline;
+    there it is told by its pod."""
     phase = f"{plan_id}/{explanation.phase}"
     if requirement.notify == f"{phase}/{explanation.step}":
         return True
-    instance = explanation.step.partition(":")[0]
-    return requirement.notify == phase and instance in (
-        f"{requirement.pod}-{requirement.index}",
-        requirement.pod,
-    )
+    names = (f"{requirement.pod}-{requirement.index}", requirement.pod)
+    return requirement.notify == phase and explanation.pod.replace("/", ".") in names

@@ -40,6 +40,7 @@ from temporal_plans.domain.backend_support import unsupported
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.errors import SpecError
+from temporal_plans.domain.explain import ElementQuery, Explanations
 from temporal_plans.domain.generation import generate
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.plan import PlanSpec
@@ -54,8 +55,6 @@ from temporal_plans.messages.cluster import (
 )
 from temporal_plans.messages.plan import (
     CommandLog,
-    ElementQuery,
-    Explanations,
     PlanInput,
     PlanResult,
     PlanView,

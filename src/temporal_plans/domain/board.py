@@ -109,7 +109,7 @@ class PhaseBoard:
         return True
 
     def fail(self, reason: str) -> None:
-        """The phase's work came to an end by itself: what was begun failed, or else all the rest."""
+        """The phase's work ended by itself: what was begun failed, or else all the rest."""
         left = [i for i, step in enumerate(self.steps) if not step.complete]
         for index in [i for i in left if self.steps[i].begun] or left:
             self.set(index, failed(self.steps[index], reason))

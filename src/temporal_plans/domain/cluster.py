@@ -143,7 +143,7 @@ class Reservation(CompactValue):
 
 
 class Refusal(CompactValue):
-    """Why one agent can't take a requirement: (stage, reason) pairs, all causes, not just the first."""
+    """Why one agent can't take a requirement: (stage, reason) pairs, all causes."""
 
     agent: str
     hostname: str = ""

@@ -103,7 +103,9 @@ def evaluate_existing(requirement: Requirement, offer: Offer, held: Reservation)
     Growth must fit; what shrinks or is no longer wanted is given back. Volumes keep their size and
     their place (reference 9.5), dynamic ports their number (reference 9.6).
     """
-    kept = {(one.set, one.kind, one.name): one for one in held.resources}
+    kept: dict[Slot, ReservedResource] = {
+        (one.set, one.kind, one.name): one for one in held.resources
+    }
     draft = _Draft(offer.without(held.resources), held.id, kept, requirement)
     draft.agent_stage()
     return draft.outcome()

@@ -33,7 +33,7 @@ class Value(BaseModel):
     )
 
     def but(self, **changes: Any) -> Self:
-        """A copy with some fields changed. Unlike a new construction, nothing is validated again."""
+        """A copy with some fields changed. Nothing is validated again."""
         return self.model_copy(update=changes)
 
 

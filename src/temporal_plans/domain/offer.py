@@ -39,9 +39,13 @@ class Used(CompactValue):
     mounts: frozenset[str] = frozenset()
     reservations: int = 0
 
-    @field_serializer("ports", "mounts")
-    def _in_order(self, value: frozenset[int] | frozenset[str]) -> list[int] | list[str]:
-        return sorted(value)  # type: ignore[return-value,type-var]  # one element type each
+    @field_serializer("ports")
+    def _ports_in_order(self, ports: frozenset[int]) -> list[int]:
+        return sorted(ports)
+
+    @field_serializer("mounts")
+    def _mounts_in_order(self, mounts: frozenset[str]) -> list[str]:
+        return sorted(mounts)
 
     def plus(self, resources: Sequence[ReservedResource], reservations: int = 1) -> "Used":
         """With these resources reserved too."""

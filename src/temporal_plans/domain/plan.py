@@ -15,11 +15,11 @@ from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, TaskSpec
 
 
 class StrategySpec(CompactValue):
-    """A strategy by name with its settings; written ``serial`` or ``{name: max-parallel, limit: 3}``.
+    """A strategy by name and settings: ``serial``, or ``{name: max-parallel, limit: 3}``.
 
-    ``limit`` bounds ``max-parallel``; ``waves`` are counts (3) or shares ("25%") of all children for
-    ``waves``; ``proceeds`` is how many continues a canary asks for; ``options`` belong to strategies
-    that users register.
+    ``limit`` bounds ``max-parallel``; ``waves`` are counts (3) or shares ("25%") of all children
+    for ``waves``; ``proceeds`` is how many continues a canary asks for; ``options`` belong to
+    strategies that users register.
     """
 
     name: str = "serial"
@@ -131,19 +131,13 @@ class CustomWork(CompactValue):
 
 
 Work = Annotated[
-    PodWork
-    | ActivityWork
-    | WorkflowWork
-    | CommandWork
-    | ApprovalWork
-    | SleepWork
-    | CustomWork,
+    PodWork | ActivityWork | WorkflowWork | CommandWork | ApprovalWork | SleepWork | CustomWork,
     Field(discriminator="kind"),
 ]
 
 
 class StepSpec(CompactValue):
-    """One unit of work. ``errors`` are faults found when the plan was made: the step reads ERROR."""
+    """One unit of work. ``errors`` are faults of the plan's making: the step reads ERROR."""
 
     name: str
     work: Work

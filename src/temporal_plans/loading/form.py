@@ -8,6 +8,7 @@ checked against the mended one. What is found only because of the mending is dro
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 from typing import Generic, Literal, TypeVar, cast, get_args, get_origin
 
@@ -25,21 +26,12 @@ _STAND_INS: Mapping[str, object] = MappingProxyType(
         "tasks": {"stand-in": {}},
         "phases": {"stand-in": {}},
         "work": {"kind": "approval"},
-        "count": 1,
-        "goal": "RUNNING",
-        "size": 1,
-        "port": 0,
-        "interval": 1,
-        "grace-period": 1,
-        "max-consecutive-failures": 1,
-        "delay": 0,
-        "timeout": 1,
         "duration": 0,
         "index": 0,
         "host-path": "/stand-in",
     }
 )
-"""Valid values for required fields; a text and a choice are found without."""
+"""Valid values for required fields for which ``_stand_in`` finds none."""
 
 _ROUNDS = 8
 """Mending one level may show that the next is incomplete; no schema has more levels."""
@@ -139,9 +131,19 @@ def _is_no_mapping(fault: ErrorDetails) -> bool:
 
 
 def _stand_in(model: type[BaseModel] | None, key: str) -> object:
-    for name, info in model.model_fields.items() if model else ():
-        if key in (name, info.alias) and get_origin(info.annotation) is Literal:
+    """A valid value for a required field: its first choice, its bound, or one that we know."""
+    fields = model.model_fields if model else {}
+    info = next((info for name, info in fields.items() if key in (name, info.alias)), None)
+    if info is not None:
+        if get_origin(info.annotation) is Literal:
             return get_args(info.annotation)[0]
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Enum):
+            return next(iter(info.annotation)).value
+        for bound in info.metadata:
+            if getattr(bound, "ge", None) is not None:
+                return bound.ge
+            if getattr(bound, "gt", None) is not None:
+                return 1
     return copy.deepcopy(_STAND_INS.get(key, "stand-in"))
 
 
@@ -164,7 +166,9 @@ def _step(value: object, part: int | str) -> object:
         key = _written(entries, str(part))
         if key not in entries and part == entries.get("kind"):
             return entries  # the tag of a union, not a key
-        return entries.get(key)
+        if entries.get(key) is None:
+            entries[key] = {}  # what null stands for where something is missing inside
+        return entries[key]
     if isinstance(value, list) and isinstance(part, int):
         return cast(list[object], value)[part]
     return None

@@ -149,9 +149,12 @@ class _Details(Protocol):
 
 def _malformed(error: ParsingError, template: str) -> Problem:
     info = cast(_Details, error.info)
+    before = _with_lines(template)[: info.position]
+    if info.tag_type != "/" and before.endswith("\n"):
+        before = before[:-1]  # the position is behind an opening tag and the end of its line
     return Problem(
         path="",
         message="a section is not opened and closed in pairs",
         value=f"{{{{{info.tag_type}{info.tag_key}}}}}",
-        line=_with_lines(template)[: info.position].count("\n") + 1,
+        line=before.count("\n") + 1,
     )

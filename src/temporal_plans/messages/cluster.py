@@ -247,7 +247,7 @@ class TaskStatuses(CompactValue):
 
 
 class KillInput(CompactValue):
-    """Input of the agent's activity ``kill``: returns when the tasks are dead; unknown ids are fine.
+    """Input of the agent's activity ``kill``: returns when they are dead; unknown ids are fine.
 
     ``grace`` overrides the tasks' own kill-grace-period.
     """
@@ -290,7 +290,7 @@ class LogChunk(CompactValue):
 
 
 class ConfigQuery(CompactValue):
-    """Argument of the Service's query ``config``, which answers a ServiceSpec. Empty: the target."""
+    """Argument of the Service's query ``config`` -> ServiceSpec. Empty: the target."""
 
     config_id: str = ""
 

@@ -1,4 +1,4 @@
-"""What crosses between the Plan, its Phases and Steps, and what people and programs read of them."""
+"""What crosses between Plan, Phase and Step, and what people and programs read of them."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -146,8 +146,8 @@ class PlanInput(PlanSpec):
 class PhaseInput(CompactValue):
     """Input of a Phase workflow, always from its Plan. ``index`` is its place in the plan.
 
-    ``order`` is the last order carried out and ``leased`` the steps whose asset it has, both from an
-    earlier run; ``pace`` the least time between two reports to the plan.
+    ``order`` is the last order carried out and ``leased`` the steps whose asset it has, both from
+    an earlier run; ``pace`` the least time between two reports to the plan.
     """
 
     index: int
@@ -272,4 +272,3 @@ class PreparePodResult(CompactValue):
 class TaskPlace(CompactValue):
     task_id: str
     agent: str
-

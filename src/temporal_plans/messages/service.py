@@ -131,7 +131,7 @@ class ClosedPlans(CompactValue):
 
 
 class SubscribeMessage(CompactValue):
-    """Signal ``subscribe`` from a Step that was started again: tell me what became of these tasks."""
+    """Signal ``subscribe`` from a Step that was started again: what became of these tasks?"""
 
     owner: str
     task_ids: tuple[str, ...]

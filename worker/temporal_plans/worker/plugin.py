@@ -23,13 +23,13 @@ from temporal_plans.domain.strategies import NAMES, Select
 from temporal_plans.workflows.guard import PlansInterceptor
 from temporal_plans.workflows.phase import Phase
 from temporal_plans.workflows.plan import Plan
-from temporal_plans.workflows.pool import Pool
+from temporal_plans.workflows.pool import PoolWorkflow
 from temporal_plans.workflows.registry import Registry, StepKind
 from temporal_plans.workflows.service import Service
 from temporal_plans.workflows.step import Step
 from temporal_plans.workflows.unknown import UnknownWorkflow
 
-WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, Pool)
+WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, PoolWorkflow)
 
 PASSTHROUGH = (
     "temporal_plans",  # its modules hold no state; loading them anew for each run costs 25 ms

@@ -1,6 +1,5 @@
 """Small things that message handlers of several workflows share."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -8,7 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 CONTINUE_AT_EVENTS = 4000
-"""History events after which a workflow continues as new when the server suggests nothing earlier."""
+"""History events after which a workflow continues as new, if the server suggests none earlier."""
 
 
 def should_continue_as_new(limit: int = CONTINUE_AT_EVENTS) -> bool:
@@ -30,6 +29,6 @@ async def wait_or_timeout(condition: Callable[[], bool], timeout: timedelta) -> 
     """Whether the condition came true in time."""
     try:
         await workflow.wait_condition(condition, timeout=timeout)
-    except (TimeoutError, asyncio.TimeoutError):
+    except TimeoutError:
         return False
     return True

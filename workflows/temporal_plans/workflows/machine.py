@@ -65,9 +65,7 @@ class StepMachine:
     def report(self, statuses: Iterable[TaskStatus]) -> None:
         """What became of tasks; those of other launches are ignored."""
         for status in statuses:
-            self.set(
-                transitions.reported(self.state, status, self.place.backoff, workflow.now())
-            )
+            self.set(transitions.reported(self.state, status, self.place.backoff, workflow.now()))
 
     def offer(self, reservation: Reservation) -> None:
         self.offered = reservation
@@ -108,10 +106,9 @@ class StepMachine:
         timeout = max(left, timedelta(milliseconds=1)) if self.state.delayed_until else None
         try:
             await workflow.wait_condition(
-                lambda: self._epoch != epoch
-                or self.leaving
-                or self.state.complete
-                or self._may_begin(),
+                lambda: (
+                    self._epoch != epoch or self.leaving or self.state.complete or self._may_begin()
+                ),
                 timeout=timeout,
                 timeout_summary=f"back-off of {self.place.element}",
             )
@@ -126,19 +123,28 @@ class StepMachine:
             work = asyncio.create_task(self._settled(kind(context)))
             try:
                 await workflow.wait_condition(
-                    lambda: work.done()
-                    or self._epoch != epoch
-                    or (self.leaving and context.can_leave)
-                    or (not self._permitted and not context.committed)
+                    lambda: (
+                        work.done()
+                        or self._epoch != epoch
+                        or (self.leaving and context.can_leave)
+                        or (not self._permitted and not context.committed)
+                    )
                 )
-            finally:
-                if not work.done():
-                    work.cancel()
-                    await workflow.wait([work])
+            except asyncio.CancelledError:
+                await self._stop(work)
+                raise
+            await self._stop(work)
         self.lost_agents.clear()
         if work.cancelled() or self._epoch != epoch:
             return
         self._end(work.result())
+
+    @staticmethod
+    async def _stop(work: "asyncio.Task[Exception | None]") -> None:
+        """Cancel what is still under way, and let it clean up."""
+        if not work.done():
+            work.cancel()
+            await workflow.wait([work])
 
     @staticmethod
     async def _settled(work: Awaitable[object]) -> Exception | None:

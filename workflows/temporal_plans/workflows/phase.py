@@ -44,7 +44,7 @@ HARD_LIMIT = 30_000
 
 @workflow.defn(name="Phase")
 class Phase:
-    """Child of a Plan. Ends when all steps are complete, or early, with its state, when asked to."""
+    """Child of a Plan. Ends when all steps are complete, or early, with its state, when asked."""
 
     @workflow.init
     def __init__(self, input: PhaseInput) -> None:
@@ -115,7 +115,7 @@ class Phase:
         if should_continue_as_new():
             self._rolling = True
         candidates = self._board.candidates() if self._permitted else []
-        chosen = set(candidates)
+        chosen = {*candidates, *self._board.approvals()}  # what waits for approval has begun
         for index, step in self._running.items():
             step.permit(index in chosen, leave=self._leave or self._rolling)
         if self._leave or not self._may_start():

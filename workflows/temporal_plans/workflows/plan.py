@@ -147,14 +147,17 @@ class Plan(PlanVerbs):
         """Start what the strategy picks, hold what it no longer picks."""
         if should_continue_as_new():
             self._rolling = True
-        candidates = self._board.candidates()
+        self._permit()
+        if not self._rolling:
+            free = [i for i in self._board.candidates() if i not in self._running]
+            for index in free[: max(PHASES_AT_ONCE - len(self._running), 0)]:
+                self._start(index)
+
+    def _permit(self) -> None:
+        """Tell running phases whether they may begin new work."""
         permitted = self._board.permitted() if self._running else set[int]()
         for index, phase in self._running.items():
             phase.permit(index in permitted, leave=self._rolling)
-        if not self._rolling:
-            free = [i for i in candidates if i not in self._running]
-            for index in free[: max(PHASES_AT_ONCE - len(self._running), 0)]:
-                self._start(index)
 
     def _start(self, index: int) -> None:
         phase = self._board.phases[index]
@@ -223,6 +226,7 @@ class Plan(PlanVerbs):
 
     async def _carry_out(self, decision: Decision) -> Outcome:
         apply_plan(self._board, decision)
+        self._permit()  # before the orders: what a stop resets must not begin again
         if decision.arguments is not None:
             self._arguments = dict(decision.arguments)
         expected = self._give(decision.orders, decision.arguments)

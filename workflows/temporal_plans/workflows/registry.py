@@ -27,8 +27,8 @@ StepKind = Callable[["StepContext"], Awaitable[Any]]
 class Registry:
     """``strategies`` and ``kinds`` beside the built-in ones, by the names that plans use."""
 
-    strategies: Mapping[str, Select] = field(default_factory=lambda: {})
-    kinds: Mapping[str, StepKind] = field(default_factory=lambda: {})
+    strategies: Mapping[str, Select] = field(default_factory=dict)
+    kinds: Mapping[str, StepKind] = field(default_factory=dict)
 
     @property
     def all_strategies(self) -> Mapping[str, Select]:
@@ -41,5 +41,5 @@ class Registry:
 
 def registry() -> Registry:
     """The registry of the worker that runs this workflow; empty without the plugin."""
-    answer = workflow.extern_functions().get(EXTERN)
-    return cast(Registry, answer()) if answer else Registry()
+    functions = cast(Mapping[str, Callable[[], Registry]], workflow.extern_functions())
+    return functions[EXTERN]() if EXTERN in functions else Registry()

@@ -108,8 +108,6 @@ class _Child:
     def permit(self, permitted: bool, *, leave: bool) -> None:
         if (permitted, leave) == (self._permitted, self._leaving):
             return
-        if not leave and self._input.spec.work.kind == "approval":
-            return  # it has begun and waits for nobody but the operator
         self._permitted, self._leaving = permitted, leave
         self._send(StepOrder(permitted=permitted, leave=leave))
 

@@ -97,9 +97,7 @@ class Service:
     def _generate(self) -> None:
         """The plans of the target configuration; a spec that gives none fails the workflow."""
         try:
-            plans = self._input.plans or generate(
-                self._spec, completed_before=self._deployed_once
-            )
+            plans = self._input.plans or generate(self._spec, completed_before=self._deployed_once)
         except SpecError as error:
             raise ApplicationError(str(error), type="InvalidService", non_retryable=True) from None
         self._specs = {plan.name: plan for plan in plans}
@@ -225,8 +223,9 @@ class Service:
         command = Command(
             phase="", step="", parameters=start.parameters, reason=start.reason, by=start.by
         )
-        self._log.command(f"start_plan {start.plan}", command, outcome, via="update",
-                          now=workflow.now())
+        self._log.command(
+            f"start_plan {start.plan}", command, outcome, via="update", now=workflow.now()
+        )
         await workflow.wait_condition(lambda: start.plan not in self._starting)
         return outcome
 
@@ -251,10 +250,16 @@ class Service:
         name="deploy", description="Deploy a configuration. Input: what the Service starts with."
     )
     async def deploy(self, input: ServiceInput) -> DeployResult:
+        installs = not self._target  # it came with the start, and is handled before ``run``
+        await workflow.wait_condition(
+            lambda: DEPLOY in self._plans and DEPLOY not in self._starting
+        )
+        plan = self._plans[DEPLOY].workflow_id
+        message = f"plan {plan} is under way" if installs else "nothing changed"
         return DeployResult(
             config_id=self._target,
-            plan=self._plans[DEPLOY].workflow_id if DEPLOY in self._plans else "",
-            outcome=Outcome(code=200, message="nothing changed", changed=False),
+            plan=plan,
+            outcome=Outcome(code=200, message=message, changed=installs),
         )
 
     @deploy.validator
@@ -270,12 +275,9 @@ class Service:
 
     @workflow.signal(name="leases", description="From a phase: assets wanted and given back.")
     def on_leases(self, request: LeaseRequest) -> None:
-        returned = {
-            lease for lease in self._leases.held
-            if lease.phase == request.phase and (request.ended or lease.step in request.returns)
-        }
-        for lease in returned:
-            self._tasks.forget_owner(lease)
+        for lease in self._leases.held:
+            if lease.phase == request.phase and (request.ended or lease.step in request.returns):
+                self._tasks.forget_owner(lease)
         settlement = leases.request(
             self._leases, request.wants, request.returns, request.phase, request.ended
         )
@@ -306,7 +308,8 @@ class Service:
         config = self._configs.get(intent.config_id or self._target)
         if config is None or intent.pod not in {pod.type for pod in config.pods}:
             raise ApplicationError(
-                f"no pod {intent.pod} in configuration {intent.config_id}", type="UnknownPod",
+                f"no pod {intent.pod} in configuration {intent.config_id}",
+                type="UnknownPod",
                 non_retryable=True,
             )
 
@@ -402,4 +405,3 @@ class Service:
     @workflow.query(name="log", description="Commands to the service itself, and their outcome.")
     def log(self) -> CommandLog:
         return self._log.log
-

@@ -30,7 +30,7 @@ class ServiceTasks:
         self.reservations[intent.reservation.key] = intent.reservation
         known = [r for r in self.records.values() if r.task_id in {t.task_id for t in intent.tasks}]
         if known:
-            return LaunchOrder(kill=tuple({kill for r in known for kill in r.kills}))
+            return LaunchOrder(kill=known[0].kills)
         kills = self._in_the_way(intent, pod)
         for launch in intent.tasks:
             task = pod.task(launch.task)
@@ -69,7 +69,9 @@ class ServiceTasks:
         record = self.records.get(status.name)
         if record is None or record.task_id != status.task_id:
             live = not status.state.terminal and status.agent
-            return News(zombie=TaskRef(task_id=status.task_id, agent=status.agent) if live else None)
+            return News(
+                zombie=TaskRef(task_id=status.task_id, agent=status.agent) if live else None
+            )
         if record.status is not None and _late(status, record.status):
             return News()
         self.records[status.name] = record.but(status=status)

@@ -54,9 +54,7 @@ class Step:
         complete = await self._machine.run()
         await workflow.wait_condition(workflow.all_handlers_finished)
         if not complete and self._rolling:
-            workflow.continue_as_new(
-                self._input.but(state=self._machine.state, order=self._order)
-            )
+            workflow.continue_as_new(self._input.but(state=self._machine.state, order=self._order))
         return StepResult(state=self._machine.state, order=self._order, yielded=not complete)
 
     # --- what the phase hears ---
@@ -105,7 +103,6 @@ class Step:
             self._machine.state,
             element_id(workflow.info().workflow_id),
         )
-
 
 
 def _gist(state: StepState) -> tuple[object, ...]:

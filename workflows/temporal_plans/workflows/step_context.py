@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StepPlace:
-    """Where a step stands. ``address`` is the workflow that messages about it go to: its own, or its
-    phase's when it runs inline; ``element`` is plan/phase/step."""
+    """Where a step stands. ``address`` is the workflow that messages about it go to: its own, or
+    its phase's when it runs inline; ``element`` is plan/phase/step."""
 
     index: int
     spec: StepSpec
@@ -35,7 +35,7 @@ class StepPlace:
 class StepContext:
     """A running attempt at a step, as its kind sees it.
 
-    Public for step kinds that users write: ``name``, ``input``, ``arguments``, ``attempt``, ``say``.
+    For step kinds that users write: ``name``, ``input``, ``arguments``, ``attempt``, ``say``.
     """
 
     def __init__(self, machine: "StepMachine") -> None:

@@ -1,4 +1,4 @@
-"""The agent: the process on each machine that runs the tasks, and the only thing that runs commands.
+"""The agent: the process on each machine that runs the tasks; nothing else runs commands.
 
 It is a Temporal worker on the task queue ``agent/<id>`` (``main.run_agent``) and registers with the
 workflow ``pool/<pool>``. Tasks are ordinary processes in sessions of their own, each under a small
@@ -21,7 +21,7 @@ On disk, everything is below the work directory (``AgentSettings.work_dir``)::
         supervisor.log            empty, unless a supervisor broke
         sandbox/                  the task's working directory, as ``$MESOS_SANDBOX``
             stdout  stderr
-            config-templates/     the templates of ``configs`` as written, next to the rendered files
+            config-templates/     the templates of ``configs``, not rendered
             <volume path>  ->     volumes and host volumes are links
     volumes/<resource id>/        a ROOT volume; kept until its reservation is destroyed
     reservations/<id>.json        where a reservation's volumes are, and that it was destroyed

@@ -63,8 +63,11 @@ class PodSource:
     async def _ask(self, workflow: str, config_id: str) -> ServiceSpec:
         handle = self._client.get_workflow_handle(workflow)
         try:
-            return await handle.query(
+            service: ServiceSpec = await handle.query(
                 "config", ConfigQuery(config_id=config_id), result_type=ServiceSpec
             )
         except WorkflowQueryFailedError as problem:
-            raise TaskRefused(f"{workflow} does not answer for its configuration: {problem}") from None
+            raise TaskRefused(
+                f"{workflow} does not answer for its configuration: {problem}"
+            ) from None
+        return service

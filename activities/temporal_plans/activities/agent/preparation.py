@@ -75,9 +75,7 @@ class Preparation:
         identity, user_note = identity_for(
             asked.user, field=asked.user_field, allow_root=self._settings.allow_root_tasks
         )
-        limits = plan_limits(
-            pod.rlimits, policy=self._settings.rlimits, raisable=self._raisable
-        )
+        limits = plan_limits(pod.rlimits, policy=self._settings.rlimits, raisable=self._raisable)
         volumes = self._volumes(order, pod, task)
         secrets = await self._resolve_secrets(pod)
         env = self._environment(order, pod, task, directory, identity, secrets)
@@ -109,9 +107,7 @@ class Preparation:
             raise TaskRefused(f"the reservation {record.id} was released at {record.destroyed}")
         if reserved:
             places = sorted(str(self._volume_place(resource)) for resource in reserved)
-            now = ReservationRecord(
-                id=record.id, volumes=tuple(sorted({*record.volumes, *places}))
-            )
+            now = ReservationRecord(id=record.id, volumes=tuple(sorted({*record.volumes, *places})))
             if now != record:
                 self._work_dir.keep_reservation(now)
         found = {

@@ -13,7 +13,7 @@ from temporal_plans.domain.task import TaskState
 
 
 class TaskRecord(CompactValue):
-    """``task.json``: what outlives the order to launch a task. Holds names of secrets, no values."""
+    """``task.json``: what is kept of an order to launch a task; of secrets, the names."""
 
     task_id: str
     name: str
@@ -90,7 +90,8 @@ def lost(boot: str, started: StartRecord) -> Ending:
     if started.boot != boot:
         return Ending(TaskState.LOST, "the machine was started again while the task ran")
     return Ending(
-        TaskState.LOST, "the task and its supervisor are gone and left no exit code; were they killed?"
+        TaskState.LOST,
+        "the task and its supervisor are gone and left no exit code; were they killed?",
     )
 
 

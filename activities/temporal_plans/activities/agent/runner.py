@@ -18,7 +18,7 @@ from temporal_plans.activities.agent.checks import ready, run_check, unhealthy
 from temporal_plans.activities.agent.files import remove_tree
 from temporal_plans.activities.agent.layout import TaskDir, WorkDir
 from temporal_plans.activities.agent.outbox import Outbox
-from temporal_plans.activities.agent.pods import AskedPod, PodSource
+from temporal_plans.activities.agent.pods import PodSource
 from temporal_plans.activities.agent.preparation import Preparation, task_record
 from temporal_plans.activities.agent.records import (
     Ending,
@@ -68,7 +68,7 @@ class UnknownTask(Exception):
 class AgentTask:
     """One task, as this agent process knows it."""
 
-    def __init__(self, directory: TaskDir, record: TaskRecord | None = None) -> None:
+    def __init__(self, directory: TaskDir, record: TaskRecord) -> None:
         self.directory = directory
         self.record = record
         self.latest: TaskStatus | None = None
@@ -85,6 +85,12 @@ class AgentTask:
     @property
     def over(self) -> bool:
         return self.latest is not None and self.latest.state.terminal
+
+    def keep_record(self) -> None:
+        """Writes the record down, if what is on disk differs. OSError when that fails."""
+        self.directory.create()
+        if self.directory.task != self.record:
+            self.directory.task = self.record
 
 
 class TaskRunner:
@@ -142,6 +148,9 @@ class TaskRunner:
         if life_of(task.directory) is Life.NOT_STARTED:
             await asyncio.sleep(_STARTING_PATIENCE)  # its supervisor may be just beginning
         async with task.starting:
+            waits_for_its_order = task.latest is None and task.directory.kill is None
+            if life_of(task.directory) is Life.NOT_STARTED and waits_for_its_order:
+                return
             if not task.over:
                 await self._follow(task, told=False)
 
@@ -168,13 +177,17 @@ class TaskRunner:
     async def _launch(
         self, order: LaunchInput, launch: TaskLaunch, progress: Progress
     ) -> TaskStatus:
-        directory = self._work_dir.task(launch.task_id)
-        task = self._tasks.setdefault(launch.task_id, AgentTask(directory))
+        task = self._tasks.get(launch.task_id)
+        if task is None:
+            task = self._tasks[launch.task_id] = AgentTask(
+                self._work_dir.task(launch.task_id),
+                task_record(order, launch.task, launch.task_id, None),
+            )
         async with task.starting:
             if task.latest is not None:
                 return task.latest
             try:
-                if life_of(directory) is not Life.NOT_STARTED:
+                if life_of(task.directory) is not Life.NOT_STARTED:
                     return await self._follow(task, told=True)
                 return await self._prepare_and_start(task, order, launch, progress)
             except TaskRefused as problem:
@@ -186,47 +199,35 @@ class TaskRunner:
     async def _prepare_and_start(
         self, task: AgentTask, order: LaunchInput, launch: TaskLaunch, progress: Progress
     ) -> TaskStatus:
-        task.record = task_record(order, launch.task, launch.task_id, None)
         if self._work_dir.forbidden(launch.task_id).exists():
             kill = KillRecord(reason="killed")
             return await self._settle(task, never_started(kill), told=True)
-        asked = await self._remember(task, order, launch)
         task.preparing = asyncio.current_task()
         try:
+            asked = await self._pods.pod(order)
+            task.record = task_record(order, launch.task, launch.task_id, asked)
+            task.keep_record()
             prepared = await self._preparation.prepare(
                 order, launch.task, launch.task_id, asked, task.directory, progress
             )
         except asyncio.CancelledError:
-            kill_wish = task.directory.kill
-            me = asyncio.current_task()
-            if kill_wish is None or me is None:
+            wish, me = task.directory.kill, asyncio.current_task()
+            if wish is None or me is None:
                 raise
             me.uncancel()
-            return await self._settle(task, never_started(kill_wish), told=True)
+            return await self._settle(task, never_started(wish), told=True)
         finally:
             task.preparing = None
         outcome = await spawn(task.directory, prepared.spec)
         return await self._started(task, outcome, prepared.notes)
-
-    async def _remember(
-        self, task: AgentTask, order: LaunchInput, launch: TaskLaunch
-    ) -> AskedPod:
-        """Writes down what is asked before anything of it is done."""
-        task.directory.create()
-        try:
-            asked = await self._pods.pod(order)
-        finally:
-            task.directory.task = task.record or task_record(order, launch.task, launch.task_id, None)
-        task.record = task_record(order, launch.task, launch.task_id, asked)
-        task.directory.task = task.record
-        return asked
 
     async def _started(self, task: AgentTask, outcome: SpawnOutcome, notes: str) -> TaskStatus:
         if outcome is SpawnOutcome.BUSY:
             await self._until_started(task)
         elif outcome is SpawnOutcome.BROKEN and life_of(task.directory) is Life.NOT_STARTED:
             raise TaskRefused(
-                f"the task's supervisor broke; see supervisor.log in {task.directory.path}"
+                f"the task's supervisor broke; see supervisor.log in {task.directory.path}",
+                TaskState.FAILED,
             )
         return await self._follow(task, told=True, notes=notes)
 
@@ -247,13 +248,13 @@ class TaskRunner:
         if life is Life.NOT_STARTED:
             if kill is not None:
                 return await self._settle(task, never_started(kill), told=told)
-            if task.latest is None and not told:
-                return _no_status(task)  # adopted before it was started: its order comes again
-            raise TaskRefused("the task's supervisor went away before the task was started")
+            raise TaskRefused(
+                "the task's supervisor went away before the task was started", TaskState.FAILED
+            )
         if life is Life.ENDED and (exit := task.directory.exit) is not None and exit.error:
             return await self._settle(task, ending(exit, kill), told=told)
         if task.latest is None:
-            waits = task.record is not None and task.record.readiness_check is not None
+            waits = task.record.readiness_check is not None
             await self._report(
                 task, TaskState.RUNNING, notes, ready=False if waits else None, told=told
             )
@@ -288,7 +289,7 @@ class TaskRunner:
 
     def _start_checks(self, task: AgentTask) -> None:
         record, started = task.record, task.directory.started
-        if record is None or started is None or task.over:
+        if started is None or task.over:
             return
         if record.health_check is None and record.readiness_check is None:
             return
@@ -307,13 +308,10 @@ class TaskRunner:
     ) -> None:
         check = record.health_check
         assert check is not None
-        reason = await unhealthy(
-            check, lambda: run_check(check.cmd, spec, check.timeout), started
-        )
+        reason = await unhealthy(check, lambda: run_check(check.cmd, spec, check.timeout), started)
         hidden = [spec.env[key] for key in record.secret_env if key in spec.env]
-        self._wish(task, KillRecord(
-            grace=record.grace, state=TaskState.FAILED, reason=redact(reason, hidden)
-        ))
+        wish = KillRecord(grace=record.grace, state=TaskState.FAILED, reason=redact(reason, hidden))
+        self._wish(task, wish)
         self._spawn(self._end(task), f"end {record.task_id}")
 
     async def _watch_readiness(
@@ -346,7 +344,7 @@ class TaskRunner:
         mine = [
             task_id
             for task_id, task in self._tasks.items()
-            if task.record is not None and task.record.reservation == reservation_id
+            if task.record.reservation == reservation_id
         ]
         await self.kill(tuple(mine), None, "its reservation was released")
         for task_id in mine:
@@ -361,20 +359,20 @@ class TaskRunner:
             return _unknown(task_id, self._settings.id)
         if task.over and task.latest is not None:
             return task.latest
-        own = task.record.grace if task.record is not None else 0.0
-        self._wish(task, KillRecord(grace=own if grace is None else grace, reason=reason))
+        seconds = task.record.grace if grace is None else grace
+        self._wish(task, KillRecord(grace=seconds, reason=reason))
         if task.preparing is not None:
             task.preparing.cancel()
         async with task.starting:  # a start that can't be stopped any more is over soon
-            if task.latest is None:
+            if not task.over and not task.monitors:
                 await self._follow(task, told=False)
         await self._end(task)
         assert task.latest is not None
         return task.latest
 
     def _wish(self, task: AgentTask, kill: KillRecord) -> None:
-        """Writes down that a task is to be dead; the first reason stays, the shorter grace counts."""
-        task.directory.create()
+        """Writes down that a task is to die: the first reason stays, the shorter grace counts."""
+        task.keep_record()
         before = task.directory.kill
         if before is not None:
             kill = before.but(grace=min(before.grace, kill.grace))
@@ -406,8 +404,7 @@ class TaskRunner:
         task.ended.set()
         for monitor in task.monitors - {asyncio.current_task()}:
             monitor.cancel()
-        if task.record is not None:
-            self._forget_cgroup(task.record.task_id)
+        self._forget_cgroup(task.record.task_id)
         return status
 
     async def _report(
@@ -422,7 +419,6 @@ class TaskRunner:
     ) -> TaskStatus:
         """Numbers a status, writes it down, and sends it."""
         record = task.record
-        assert record is not None
         async with task.reporting:
             before = task.latest
             if before is not None and before.state.terminal:
@@ -446,13 +442,12 @@ class TaskRunner:
 
     def _write_down(self, task: AgentTask, status: TaskStatus) -> None:
         try:
-            task.directory.create()
+            task.keep_record()
             task.directory.status = status
         except OSError as problem:  # a full disk must not keep us from saying so
             _log.error("the status of %s can't be written down: %s", status.task_id, problem)
 
     def _post(self, task: AgentTask, status: TaskStatus) -> None:
-        assert task.record is not None
         self._outbox.post(task.record.report_to, status)
 
     def _was_delivered(self, status: TaskStatus) -> None:
@@ -465,6 +460,10 @@ class TaskRunner:
     def task(self, task_id: str) -> AgentTask:
         """A task that is known here; UnknownTask."""
         return self._known(task_id)
+
+    def task_ids(self) -> tuple[str, ...]:
+        """All tasks that are known here, running or not."""
+        return tuple(self._tasks)
 
     def _known(self, task_id: str) -> AgentTask:
         try:

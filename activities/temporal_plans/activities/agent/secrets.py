@@ -53,7 +53,7 @@ class FileSecrets:
 
 
 class EnvironmentSecrets:
-    """Variables of the agent: ``db/password`` with the prefix ``SECRET_`` is ``SECRET_DB_PASSWORD``."""
+    """Variables of the agent: with the prefix ``X_``, ``db/password`` is ``X_DB_PASSWORD``."""
 
     def __init__(self, prefix: str, environment: Mapping[str, str] = os.environ) -> None:
         self._prefix = prefix

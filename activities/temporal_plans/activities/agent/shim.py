@@ -1,6 +1,6 @@
 """The supervisor of one task: a tiny process of its own that outlives the agent.
 
-Run as ``python -I -S shim.py <task directory>`` with a ``ShimSpec`` as JSON on standard input, which
+Run as ``python -I -S shim.py <task directory>`` with a ``ShimSpec`` as JSON on standard input. That
 must be a memfd: the supervisor keeps it as descriptor 0 for its whole life, so an agent that was
 restarted reads the task's environment there and no secret is ever on a disk.
 
@@ -61,8 +61,8 @@ def process_stat(pid: int) -> ProcessStat | None:
     return ProcessStat(pid, fields[0], int(fields[1]), int(fields[3]), int(fields[19]))
 
 
-def process_family(root: int, session: int) -> set[int]:
-    """All living processes that descend from ``root``, and those of ``session``; not ``root``."""
+def process_family(root: int, session: int | None = None) -> set[int]:
+    """All living processes that descend from ``root``, or belong to ``session``; not ``root``."""
     stats = [
         stat for name in os.listdir("/proc") if name.isdigit() and (stat := process_stat(int(name)))
     ]
@@ -138,10 +138,10 @@ class Supervisor:
         os.write(go_write, b"go")
         os.close(go_write)
         with open(error_read, "rb") as pipe:
-            problem = pipe.read().decode("utf-8", "replace")
-        if problem:
+            complaint = pipe.read().decode("utf-8", "replace")
+        if complaint:
             os.waitpid(self._child, 0)
-            raise TaskFailedToStart(problem)
+            raise TaskFailedToStart(complaint)
 
     def run(self) -> dict[str, Any]:
         """Waits for the end of the task and of all that it started; the exit record."""
@@ -293,9 +293,10 @@ class Supervisor:
     def _kill_all(self) -> None:
         cgroup = self._spec.get("cgroup")
         if cgroup:
-            with contextlib.suppress(OSError), open(
-                os.path.join(cgroup, "cgroup.kill"), "w", encoding="ascii"
-            ) as file:
+            with (
+                contextlib.suppress(OSError),
+                open(os.path.join(cgroup, "cgroup.kill"), "w", encoding="ascii") as file,
+            ):
                 file.write("1")
         kill_family(os.getpid(), self._child)
 

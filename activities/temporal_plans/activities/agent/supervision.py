@@ -170,7 +170,7 @@ def ask_to_end(directory: TaskDir) -> bool:
 
 
 async def orphan_ended(directory: TaskDir) -> None:
-    """Returns when a task that has lost its supervisor has ended; ends it when it is to be killed."""
+    """Returns when a task without supervisor has ended; ends it when it is to be killed."""
     started = directory.started
     deadline: float | None = None
     while started is not None and _runs(started):

@@ -22,6 +22,9 @@ def offer(
     if connection:
         command = connected(command)
     epilog = examples(*lines)
-    app.command(name, epilog=epilog)(command)
+    if connection:
+        epilog += "\n\nFor the connection's options (--address ...) see: temporal-plan --help"
+    first_line = (command.__doc__ or "").partition("\n")[0]  # or it would be cut in the list
+    app.command(name, epilog=epilog, short_help=first_line)(command)
     for alias in aliases:
         app.command(alias, epilog=epilog, hidden=True)(command)

@@ -37,7 +37,7 @@ def list_(
     elif plans:
         say_all(plan_table(plans))
     else:
-        say("No plans. Deploy a service with `temporal plan deploy`, or run one: `temporal plan run`.")
+        say("No plans. Deploy a service (`temporal plan deploy`) or run a plan file (`... run`).")
 
 
 def show(
@@ -79,7 +79,7 @@ def explain(
     from temporal_plans.cli.names import the_plan
     from temporal_plans.cli.output import print_json, say_all
     from temporal_plans.cli.running import ask
-    from temporal_plans.messages.plan import Explanations
+    from temporal_plans.domain.explain import Explanations
 
     async def explained(client: "PlansClient") -> Explanations:
         return await client.explain(await the_plan(client, plan, service), phase, step)
@@ -198,8 +198,8 @@ def logs(
 
     async def copied(client: "PlansClient") -> None:
         found = await client.find_task(task, service=(service or "").strip("/"), agent=agent)
-        stream = "stderr" if stderr else "stdout"
-        async for text in client.read_log(found, stream, tail=tail, follow=follow):
+        pieces = client.read_log(found, "stderr" if stderr else "stdout", tail=tail, follow=follow)
+        async for text in pieces:
             sys.stdout.write(text)
             sys.stdout.flush()
 

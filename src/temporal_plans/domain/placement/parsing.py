@@ -7,6 +7,7 @@ tokens do not count), and a JSON object, which is what ``str`` of a rule gives.
 
 import json
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -71,17 +72,16 @@ def _typed(text: str) -> Rule:
 
 def _json_rows(text: str) -> list[list[str]]:
     try:
-        parsed: object = json.loads(text)
+        parsed = cast(list[object], json.loads(text))  # a list: it starts with a bracket
     except (ValueError, RecursionError) as error:
         raise _Problem(f"is not JSON ({error})") from None
-    assert isinstance(parsed, list)  # it starts with a bracket
     if parsed and not any(isinstance(row, list) for row in parsed):
         parsed = [parsed]
     rows: list[list[str]] = []
     for row in parsed:
         if not isinstance(row, list):
             raise _Problem(f"{row!r} is not a row")
-        rows.append([_token(token) for token in row])
+        rows.append([_token(token) for token in cast(list[object], row)])
     return rows
 
 

@@ -1,7 +1,7 @@
 """Step kinds: what the work of a step is.
 
-Adding one: a file here with a function of the shape ``StepKind``, its value in ``domain.plan``, and a
-line in ``_BUILT_IN``. Users register theirs by name with the plugin.
+Adding one: a file here with a function of the shape ``StepKind``, its value in ``domain.plan``, and
+a line in ``_BUILT_IN``. Users register theirs by name with the plugin.
 """
 
 from typing import Any

@@ -10,7 +10,7 @@ from temporal_plans.workflows.step_context import StepContext
 
 
 async def run_activity(step: StepContext) -> Any:
-    """Runs it with the plan's own time limits and retries (Temporal's defaults when it has none)."""
+    """Runs it with the plan's own time limits and retries (else Temporal's defaults)."""
     work = step.work
     assert isinstance(work, ActivityWork)
     step.begin()

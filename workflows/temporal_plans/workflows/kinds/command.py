@@ -1,5 +1,6 @@
 """A step that runs a command once, on an agent, with resources of its own."""
 
+import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
@@ -27,32 +28,42 @@ _FOR_EVER = timedelta(days=3650)
 
 
 async def run_command(step: StepContext) -> None:
-    """Reserve, run to the end, release. A failed command is tried again after the back-off, as often
-    as ``retries`` says; an agent that is given up counts as a failure."""
+    """Reserve, run to the end, release. A failed command is tried again after the back-off, as
+    often as ``retries`` says; an agent that is given up counts as a failure."""
     work = step.work
     assert isinstance(work, CommandWork)
     pod = command_pod(work, step.name.replace("/", "."))
     requirement = requirement_for(pod, 0, owner=step.place.address, notify=step.place.address)
+    try:
+        failure = await _attempt(step, work, pod, requirement)
+    except asyncio.CancelledError:
+        if not step.leaving:
+            await _release(requirement.key, work.pool)
+        raise
+    await _release(requirement.key, work.pool)
+    if failure:
+        _try_again(step, work, failure)
+
+
+async def _attempt(
+    step: StepContext, work: CommandWork, pod: PodSpec, requirement: Requirement
+) -> str:
+    """What went wrong, empty when nothing did."""
     try:
         reservation = await _reserved(step, requirement, work.pool)
         step.begin()
         status = await _run(step, work, pod, reservation)
     except Exception as error:
         if is_cancelled_exception(error):
-            raise
-        _try_again(step, work, failure_text(error))
-    else:
-        if status.state is not TaskState.FINISHED:
-            _try_again(step, work, _said(status))
-    finally:
-        if not step.leaving:
-            await _release(requirement.key, work.pool)
+            raise asyncio.CancelledError from error
+        return failure_text(error)
+    return "" if status.state is TaskState.FINISHED else _said(status)
 
 
 async def _reserved(step: StepContext, requirement: Requirement, pool: str) -> Reservation:
     while True:
         step.take_offer()
-        answer = await workflow.execute_activity(
+        answer: ReserveResult = await workflow.execute_activity(
             "reserve",
             ReserveInput(pool=pool, requirement=requirement),
             result_type=ReserveResult,
@@ -79,9 +90,7 @@ async def _run(
             index=0,
             reservation=reservation,
             tasks=(
-                TaskLaunch(
-                    task_id=task_id("command", name, str(workflow.uuid4())), task="command"
-                ),
+                TaskLaunch(task_id=task_id("command", name, str(workflow.uuid4())), task="command"),
             ),
             parameters=step.arguments,
             step=step.place.element,
@@ -94,15 +103,14 @@ async def _run(
         summary=f"{step.place.element} on {reservation.agent}",
     )
     try:
-        await workflow.wait_condition(
-            lambda: running.done() or step.agent_lost(reservation.agent)
-        )
+        await workflow.wait_condition(lambda: running.done() or step.agent_lost(reservation.agent))
     finally:
         if not running.done():
             running.cancel()
     if not running.done():
         raise ApplicationError(f"agent {reservation.agent} was lost", type="AgentLost")
-    return await running
+    status: TaskStatus = await running
+    return status
 
 
 async def _release(key: str, pool: str) -> None:

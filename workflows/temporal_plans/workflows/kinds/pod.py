@@ -21,9 +21,9 @@ from temporal_plans.domain.transitions import TaskProgress
 from temporal_plans.messages.cluster import (
     KillInput,
     LaunchInput,
+    ReservationKey,
     TaskLaunch,
     TaskStatuses,
-    ReservationKey,
     agent_queue,
     pool_id,
     service_id,
@@ -76,7 +76,7 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
     try:
         while True:
             step.take_offer()
-            answer = await workflow.execute_activity(
+            answer: PreparePodResult = await workflow.execute_activity(
                 "prepare_pod",
                 request,
                 result_type=PreparePodResult,
@@ -142,14 +142,12 @@ def _follow(step: StepContext, outcome: "TaskStatuses | Exception") -> None:
         step.set(transitions.delayed(step.state, failure_text(outcome), backoff, now))
         return
     for status in outcome.statuses:
-        step.set(
-            transitions.reported(step.state, status, step.place.backoff, workflow.now())
-        )
+        step.set(transitions.reported(step.state, status, step.place.backoff, workflow.now()))
 
 
 async def _start(launch: LaunchInput, name: str) -> "TaskStatuses | Exception":
     try:
-        return await workflow.execute_activity(
+        statuses: TaskStatuses = await workflow.execute_activity(
             "launch",
             launch,
             result_type=TaskStatuses,
@@ -159,6 +157,7 @@ async def _start(launch: LaunchInput, name: str) -> "TaskStatuses | Exception":
             retry_policy=QUICK_RETRY,
             summary=f"launch {name} on {launch.reservation.agent}",
         )
+        return statuses
     except Exception as error:
         return error
 

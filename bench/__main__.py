@@ -1,0 +1,69 @@
+"""``python -m bench steps [--rounds N] [--phases N] [--steps N] [--json FILE] [--smoke]``"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.cases import step_cases
+from bench.measure import measure
+from bench.processes import running
+from bench.report import as_json, conditions, print_table
+from temporal_plans.client.connection import Connection, connect
+from temporal_plans.worker.server_binary import server_binary
+
+_TABLE = 100  # columns; a pipe counts as 80, into which the table does not go
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m bench", description="How fast plans run.")
+    benches = parser.add_subparsers(dest="bench", required=True)
+    steps = benches.add_parser("steps", help="steps a second, beside bare Temporal")
+    steps.add_argument("--rounds", type=_count, default=5)
+    steps.add_argument("--phases", type=_count, default=10)
+    steps.add_argument("--steps", type=_count, default=50, help="of each phase")
+    steps.add_argument("--serial-steps", type=_count, default=50, help="of the serial cases")
+    steps.add_argument("--only", default="", metavar="TEXT", help="cases with this in their name")
+    steps.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
+    steps.add_argument("--smoke", action="store_true", help="one small round, to see that it runs")
+    return parser
+
+
+async def _steps(options: argparse.Namespace) -> None:
+    if options.smoke:
+        options.rounds, options.phases, options.steps, options.serial_steps = 1, 2, 3, 3
+    cases = [
+        case
+        for case in step_cases(options.phases, options.steps, options.serial_steps)
+        if options.only in case.name
+    ]
+    if not cases:
+        sys.exit(f"bench: no case has {options.only!r} in its name")
+    with tempfile.TemporaryDirectory(prefix="temporal-plans-bench-") as directory:
+        async with running(Path(directory)) as processes:
+            client = await connect(Connection(address=processes.address))
+            results = await measure(client, processes, cases, options.rounds)
+    about = conditions(await server_binary())
+    print_table(results, about, Console(width=max(Console().width, _TABLE)))
+    if options.json:
+        options.json.write_text(json.dumps(as_json(results, about), indent=2) + "\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    asyncio.run(_steps(_parser().parse_args(arguments)))
+
+
+if __name__ == "__main__":
+    main()

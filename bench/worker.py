@@ -1,0 +1,46 @@
+"""The worker process: ``python -m bench.worker HOST:PORT``.
+
+One worker for the bare workflows and one for plans, alike but for the plugin. It says ``ready`` on
+standard output and ends when standard input does, so that it never outlives the benchmark.
+"""
+
+import asyncio
+import sys
+
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from bench.bare import TASK_QUEUE, BarePhase, BarePlan, BareStep
+from bench.noop import noop
+from temporal_plans.client.connection import Connection, connect
+from temporal_plans.messages.cluster import PLANS_QUEUE
+from temporal_plans.worker.main import CACHED_WORKFLOWS
+from temporal_plans.worker.plugin import PlansPlugin
+
+
+async def main(address: str) -> None:
+    connection = Connection(address=address)
+    bare = Worker(
+        await connect(connection),
+        task_queue=TASK_QUEUE,
+        workflows=[BarePlan, BarePhase, BareStep],
+        activities=[noop],
+        max_cached_workflows=CACHED_WORKFLOWS,
+        # The sandbox as the plugin sets it up: our own modules are loaded once.
+        workflow_runner=SandboxedWorkflowRunner(
+            restrictions=SandboxRestrictions.default.with_passthrough_modules("bench")
+        ),
+    )
+    plans = Worker(
+        await connect(connection, plugins=[PlansPlugin()]),
+        task_queue=PLANS_QUEUE,
+        activities=[noop],
+        max_cached_workflows=CACHED_WORKFLOWS,
+    )
+    async with bare, plans:
+        print("ready", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,139 @@
+"""Commands about files: validate, schema, deploy, run."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from temporal_plans.cli.commands import offer
+from temporal_plans.cli.flags import (
+    ConnectionFlags,
+    EnvFileOption,
+    EnvOption,
+    FileArgument,
+    ParameterOption,
+    WaitOption,
+)
+
+if TYPE_CHECKING:
+    from temporal_plans.client.plans_client import PlansClient
+    from temporal_plans.messages.service import DeployResult
+
+
+def deploy(
+    flags: ConnectionFlags,
+    file: FileArgument,
+    env: EnvOption = None,
+    env_file: EnvFileOption = None,
+    pool: Annotated[
+        str, typer.Option("--pool", metavar="NAME", help="The agents that it runs on.")
+    ] = "default",
+    wait: WaitOption = False,
+) -> None:
+    """Install a service from its file: start it and run its plan `deploy`."""
+    from temporal_plans.cli.files import environment
+    from temporal_plans.cli.output import complain, say
+    from temporal_plans.cli.running import ask_until_interrupted
+    from temporal_plans.cli.showing import waited
+    from temporal_plans.loading.service import load_service
+
+    spec = load_service(file, environment(env, env_file))
+
+    async def deployed(client: "PlansClient") -> int:
+        result = await client.deploy(spec, pool=pool)
+        if result.outcome.refused:
+            complain(result.outcome.message)
+            return 1
+        say(_deployed_text(spec.name, result))
+        return await waited(client, result.plan) if wait else 0
+
+    raise typer.Exit(ask_until_interrupted(flags, deployed))
+
+
+def _deployed_text(service: str, result: "DeployResult") -> str:
+    if result.outcome.changed:
+        return f'Service "{service}": plan {result.plan} is under way.'
+    return f'Service "{service}": {result.outcome.message}.'
+
+
+def run(
+    flags: ConnectionFlags,
+    file: FileArgument,
+    param: ParameterOption = None,
+    plan_id: Annotated[
+        str, typer.Option("--id", metavar="ID", help="The plan's id. [default: its name]")
+    ] = "",
+    wait: WaitOption = False,
+) -> None:
+    """Run a plan file: an operation that belongs to no service."""
+    from temporal_plans.cli.output import say
+    from temporal_plans.cli.pairs import pairs
+    from temporal_plans.cli.running import ask_until_interrupted
+    from temporal_plans.cli.showing import waited
+    from temporal_plans.loading.plans import load_plan
+
+    arguments = pairs(param or [], "-p")
+    spec = load_plan(file)
+
+    async def started(client: "PlansClient") -> int:
+        started_id = await client.run(spec, plan_id=plan_id, arguments=arguments)
+        say(f'Plan "{started_id}" is under way.')
+        return await waited(client, started_id) if wait else 0
+
+    raise typer.Exit(ask_until_interrupted(flags, started))
+
+
+def validate(file: FileArgument, env: EnvOption = None, env_file: EnvFileOption = None) -> None:
+    """Check a service file or a plan file, and show the plans that it would give."""
+    from temporal_plans.cli.files import environment
+    from temporal_plans.cli.validating import validated
+
+    raise typer.Exit(validated(file, environment(env, env_file)))
+
+
+class _FileKind(StrEnum):
+    SERVICE = "service"
+    PLAN = "plan"
+
+
+def schema(
+    kind: Annotated[_FileKind, typer.Argument(help="Which kind of file.")],
+) -> None:
+    """Print the JSON Schema of service or plan files, for editors."""
+    from temporal_plans.cli.output import print_json
+    from temporal_plans.loading.schema import json_schema
+
+    print_json(json_schema("service" if kind is _FileKind.SERVICE else "plan"))
+
+
+def add_to(app: typer.Typer) -> None:
+    offer(
+        app,
+        validate,
+        "validate",
+        "temporal-plan validate svc.yml --env-file svc.env",
+        "temporal-plan validate backup.yml",
+        connection=False,
+    )
+    offer(
+        app,
+        schema,
+        "schema",
+        "temporal-plan schema plan > plan.schema.json",
+        connection=False,
+    )
+    offer(
+        app,
+        deploy,
+        "deploy",
+        "temporal-plan deploy svc.yml --env-file svc.env --wait",
+        "temporal-plan deploy svc.yml -e HELLO_COUNT=2",
+        aliases=("install",),
+    )
+    offer(
+        app,
+        run,
+        "run",
+        "temporal-plan run backup.yml -p SNAPSHOT=nightly --wait",
+        "temporal-plan run maintenance.yml --id maintenance-42",
+    )

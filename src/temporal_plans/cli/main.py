@@ -1,0 +1,70 @@
+"""The command `temporal-plan`. The `temporal` CLI runs it as a command of its own: `temporal plan`.
+
+Exit codes: 0 done, 1 failed or refused, 2 usage.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from temporal_plans.cli.commands import deploying, operating, processes, reading
+from temporal_plans.cli.flags import ConnectionFlags, with_connection_flags
+
+app = typer.Typer(
+    name="temporal-plan",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # it would make every start slower by half
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"temporal-plan {version('temporal-plans')}")
+        raise typer.Exit
+
+
+@app.callback()
+@with_connection_flags
+def plan(
+    ctx: typer.Context,
+    flags: ConnectionFlags,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Say the version.")
+    ] = False,
+) -> None:
+    """Deploy and operate services as durable plans on Temporal.
+
+    A plan has phases, a phase has steps. Plans can be watched, paused, continued, repeated and
+    forced; all they reached and all they were told outlives any process.
+
+    Options of the connection may also stand behind the command. Exit codes: 0 done, 1 failed or
+    refused, 2 usage.
+    """
+    ctx.obj = flags
+
+
+for _commands in (processes, deploying, reading, operating):
+    _commands.add_to(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; always ends with SystemExit."""
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="temporal-plan")
+    except Exception as error:
+        from temporal_plans.cli.failure import known_failure
+
+        known = known_failure(error)
+        if known is None:
+            raise
+        from temporal_plans.cli.output import complain
+
+        text, code = known
+        complain(text)
+        sys.exit(code)

@@ -1,0 +1,82 @@
+"""``validate``: a file's kind, its problems, and the plans that it would give."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from temporal_plans.cli.files import FileKind, kind_of
+from temporal_plans.cli.output import complain, say, say_all
+from temporal_plans.cli.tree import tree
+from temporal_plans.domain.backend_support import unsupported
+from temporal_plans.domain.board import PlanBoard, PlanState
+from temporal_plans.domain.errors import Problem
+from temporal_plans.domain.generation import DEPLOY, generate
+from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.plan_check import problems as plan_problems
+from temporal_plans.domain.strategies import NAMES
+from temporal_plans.loading.plans import load_plan
+from temporal_plans.loading.service import load_service
+from temporal_plans.workflows.views import plan_view
+
+
+def validated(path: Path, env: Mapping[str, str]) -> int:
+    """Check the file and say what it is; the exit code. Raises SpecError with its problems."""
+    if kind_of(path) is FileKind.PLAN:
+        return _plan(path)
+    return _service(path, env)
+
+
+def _service(path: Path, env: Mapping[str, str]) -> int:
+    spec = load_service(path, env)
+    plans = generate(spec)
+    pods, tasks = len(spec.pods), sum(len(pod.tasks) for pod in spec.pods)
+    say(
+        f"{path.name}: service {spec.name!r} with {_count(pods, 'pod type')}, "
+        f"{_count(tasks, 'task')} and {_count(len(plans), 'plan')}"
+    )
+    for plan in plans:
+        say()
+        say_all(_tree(plan, started=plan.name == DEPLOY))
+    refused = unsupported(spec)
+    _tell("It can't be deployed on agents:", refused)
+    faults = [f"{plan.name}: {error}" for plan in plans for error in PlanBoard(plan).errors]
+    if faults:
+        complain("\n".join(["steps that can't be done:", *faults]))
+    return 1 if refused or faults else 0
+
+
+def _plan(path: Path) -> int:
+    spec = load_plan(path)
+    unknown = plan_problems(spec, strategies=NAMES, step_kinds=())
+    say(f"{path.name}: plan {spec.name!r} with {_count(len(spec.phases), 'phase')}")
+    if any("strategy" in problem.path for problem in unknown):
+        say("Its steps are not shown: a strategy is not built in.")
+    else:
+        say()
+        say_all(_tree(spec, started=True))
+    if spec.parameters:
+        say("\nParameters:")
+        for parameter in spec.parameters:
+            need = "required" if parameter.required else f"default {parameter.default!r}"
+            if parameter.default is None and not parameter.required:
+                need = "optional"
+            about = f": {parameter.description}" if parameter.description else ""
+            say(f"- {parameter.name} ({need}){about}")
+    if unknown:
+        say("\nOnly a worker that registers them can run it:")
+        for problem in unknown:
+            say(f"- {problem}")
+    return 0
+
+
+def _tree(plan: PlanSpec, *, started: bool) -> list[str]:
+    board = PlanBoard(plan, PlanState(interrupted=not started))
+    return [line.plain for line in tree(plan_view(board, plan.name, arguments={}, started=None))]
+
+
+def _tell(head: str, problems: Sequence[Problem]) -> None:
+    if problems:
+        complain("\n".join([head, *map(str, problems)]))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

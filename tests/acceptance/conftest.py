@@ -1,0 +1,32 @@
+"""Clusters of real processes for the tests of this ring."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from acceptance.cluster import Cluster, running_cluster
+
+
+@pytest.fixture(scope="session")
+async def cluster() -> AsyncIterator[Cluster]:
+    """One for all tests that hurt none of its processes."""
+    async with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def fresh_cluster() -> AsyncIterator[Cluster]:
+    """One of its own for a test that does."""
+    async with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A failed test shows what the processes of its cluster printed last."""
+    report = yield
+    if report.failed:
+        for value in getattr(item, "funcargs", {}).values():
+            if isinstance(value, Cluster):
+                for name, text in value.logs().items():
+                    report.sections.append((f"log of {name}", text))
+    return report

@@ -1,0 +1,309 @@
+"""Boards: one service's whole story (reference, appendix C), carrying, and the cost of a look."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from temporal_plans.domain.backoff import Backoff
+from temporal_plans.domain.board import PhaseBoard, PhaseState, PlanBoard, PlanState
+from temporal_plans.domain.commands import Command, Verb, apply_order, apply_plan, decide
+from temporal_plans.domain.plan import (
+    PhaseSpec,
+    PlanSpec,
+    PodWork,
+    SleepWork,
+    StepSpec,
+    StrategySpec,
+)
+from temporal_plans.domain.service import Goal
+from temporal_plans.domain.status import Status
+from temporal_plans.domain.strategies import BUILT_IN, Element
+from temporal_plans.domain.task import TaskState, TaskStatus
+from temporal_plans.domain.transitions import (
+    StepState,
+    TaskProgress,
+    begun,
+    completed,
+    launched,
+    prepared,
+    reported,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WORK = SleepWork(duration=timedelta(0))
+OFF = Backoff(enabled=False)
+
+
+class Story:
+    """The plan deploy of appendix C: one serial-canary phase web of three pods."""
+
+    def __init__(self) -> None:
+        steps = tuple(
+            StepSpec(name=f"web-{i}:[app]", work=PodWork(pod="web", index=i, tasks=("app",)))
+            for i in range(3)
+        )
+        web = PhaseSpec(name="web", strategy=StrategySpec(name="serial-canary"), steps=steps)
+        self.board = PlanBoard(PlanSpec(name="deploy", phases=(web,)))
+        self.launches = 0
+
+    @property
+    def web(self) -> PhaseBoard:
+        return self.board.phases[0]
+
+    def tell(self, verb: Verb, phase: str = "") -> int:
+        decision = decide(self.board, "svc/deploy", verb, Command(phase=phase))
+        apply_plan(self.board, decision)
+        for order in decision.orders:
+            apply_order(self.board.phases[order.phase], order, NOW)
+        return decision.outcome.code
+
+    def no_offer(self, step: int) -> None:
+        self.web.set(step, prepared(self.web.steps[step], "no offer fits"))
+
+    def launch(self, step: int) -> None:
+        assert step in self.web.candidates()
+        self.launches += 1
+        task = TaskProgress(name="app", goal=Goal.RUNNING, check=True)
+        tasks = {f"app-{self.launches}": task}
+        self.web.set(step, launched(self.web.steps[step], tasks, NOW))
+
+    def say(self, step: int, state: TaskState, ready: bool | None = None) -> None:
+        (task_id, task), *_ = self.web.steps[step].tasks.items()
+        report = TaskStatus(
+            task_id=task_id,
+            name="app",
+            state=state,
+            sequence=task.sequence + 1,
+            at=NOW,
+            ready=ready,
+        )
+        self.web.set(step, reported(self.web.steps[step], report, OFF, NOW))
+
+    def reads(self, steps: str, phase: Status, plan: Status) -> None:
+        letters = {"W": "WAITING", "P": "PENDING", "PR": "PREPARED", "SG": "STARTING"}
+        letters |= {"SD": "STARTED", "C": "COMPLETE"}
+        assert [s.shown.value for s in self.web.steps] == [letters[s] for s in steps.split(",")]
+        assert (self.web.status, self.board.status) == (phase, plan)
+
+
+def test_the_timeline_of_appendix_c() -> None:
+    story = Story()
+    waiting, pending, in_progress = Status.WAITING, Status.PENDING, Status.IN_PROGRESS
+    # 1: first install
+    story.reads("W,W,P", waiting, waiting)
+    # 2: continue of the plan changes nothing
+    assert story.tell(Verb.CONTINUE) == 200
+    story.reads("W,W,P", waiting, waiting)
+    # 3: continue of the phase
+    assert story.tell(Verb.CONTINUE, "web") == 200
+    story.reads("P,W,P", pending, pending)
+    # 4: capacity missing
+    story.no_offer(0)
+    story.reads("PR,W,P", in_progress, in_progress)
+    assert story.tell(Verb.CONTINUE, "web") == 208
+    # 5: capacity found
+    story.launch(0)
+    story.reads("SG,W,P", waiting, waiting)
+    # 6: runs, no readiness result yet
+    story.say(0, TaskState.RUNNING)
+    story.reads("SD,W,P", waiting, waiting)
+    ahead = decide(story.board, "svc/deploy", Verb.CONTINUE, Command(phase="web"))
+    assert (ahead.outcome.code, ahead.outcome.changed) == (200, True)
+    # 7: readiness passes
+    story.say(0, TaskState.RUNNING, ready=True)
+    story.reads("C,W,P", waiting, waiting)
+    # 8: the canary is over
+    assert story.tell(Verb.CONTINUE, "web") == 200
+    story.reads("C,P,P", in_progress, in_progress)
+    # 9: interrupted; a second one is told so
+    assert story.tell(Verb.INTERRUPT, "web") == 200
+    story.reads("C,P,P", waiting, waiting)
+    assert story.tell(Verb.INTERRUPT, "web") == 208
+    # 10
+    assert story.tell(Verb.CONTINUE, "web") == 200
+    story.reads("C,P,P", in_progress, in_progress)
+    # 11: step 1 fails, with back-off off
+    story.launch(1)
+    story.say(1, TaskState.FAILED)
+    story.reads("C,P,P", in_progress, in_progress)
+    # 12: all complete
+    for step in (1, 2):
+        story.launch(step)
+        story.say(step, TaskState.RUNNING, ready=True)
+    story.reads("C,C,C", Status.COMPLETE, Status.COMPLETE)
+
+
+def test_a_continue_in_advance_lets_the_serial_order_apply() -> None:
+    """Appendix C, note on 6."""
+    story = Story()
+    story.tell(Verb.CONTINUE, "web")
+    story.launch(0)
+    story.say(0, TaskState.RUNNING)
+    assert story.tell(Verb.CONTINUE, "web") == 200
+    assert story.web.candidates() == [0]
+    story.say(0, TaskState.RUNNING, ready=True)
+    assert story.web.candidates() == [1]
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def phase(
+    name: str, count: int, strategy: str = "serial", depends: Sequence[str] = ()
+) -> PhaseSpec:
+    return PhaseSpec(
+        name=name,
+        strategy=StrategySpec(name=strategy),
+        depends_on=tuple(depends),
+        steps=tuple(StepSpec(name=f"{name}-{i}", work=WORK) for i in range(count)),
+    )
+
+
+def finish(board: PhaseBoard) -> None:
+    for i, step in enumerate(board.steps):
+        board.set(i, completed(begun(step, NOW), NOW))
+
+
+def test_phases_that_depend_on_each_other() -> None:
+    board = PlanBoard(
+        PlanSpec(
+            name="plan",
+            strategy=StrategySpec(name="dependency"),
+            phases=(
+                phase("schema", 1),
+                phase("api", 1, depends=["schema"]),
+                phase("web", 1, depends=["schema"]),
+                phase("checks", 1, depends=["api", "web"]),
+            ),
+        )
+    )
+    assert board.candidates() == [0]
+    finish(board.phases[0])
+    assert board.candidates() == [1, 2]
+    finish(board.phases[2])
+    assert board.candidates() == [1]
+    finish(board.phases[1])
+    assert board.candidates() == [3]
+
+
+def test_an_interrupted_phase_holds_a_serial_plan_and_not_a_parallel_one() -> None:
+    for strategy, expected in (("serial", []), ("parallel", [1])):
+        board = PlanBoard(
+            PlanSpec(
+                name="plan",
+                strategy=StrategySpec(name=strategy),
+                phases=(phase("a", 1), phase("b", 1)),
+            )
+        )
+        board.phases[0].set_interrupted(True)
+        assert board.candidates() == expected
+
+
+@pytest.mark.parametrize("strategy", ["max-parallel", "random"])
+def test_phases_that_were_partly_complete_from_the_start_have_not_begun(strategy: str) -> None:
+    """A configuration update: one phase at a time, though each has a step that needs nothing."""
+    kept = PhaseState(steps={0: StepState(status=Status.COMPLETE)})
+    board = PlanBoard(
+        PlanSpec(
+            name="plan",
+            strategy=StrategySpec(name=strategy),
+            phases=(phase("a", 2), phase("b", 2), phase("c", 2)),
+        ),
+        PlanState(phases={0: kept, 1: kept, 2: kept}),
+        seed=3,
+    )
+    assert len(board.candidates()) == 1
+
+
+def test_a_phase_in_the_bound_keeps_its_place_between_its_steps() -> None:
+    board = PlanBoard(
+        PlanSpec(
+            name="plan",
+            strategy=StrategySpec(name="max-parallel"),
+            phases=(phase("a", 2), phase("b", 2)),
+        )
+    )
+    board.phases[1].set(0, completed(begun(StepState(), NOW), NOW))
+    assert board.candidates() == [1]
+
+
+def test_times() -> None:
+    board = PhaseBoard(phase("p", 2))
+    later = NOW + timedelta(seconds=5)
+    board.set(0, completed(begun(StepState(), NOW), NOW))
+    assert (board.started, board.finished) == (NOW, None)
+    board.set(1, completed(begun(StepState(), NOW), later))
+    assert (board.started, board.finished) == (NOW, later)
+
+
+def test_a_complete_plan_waits_for_nothing() -> None:
+    board = PlanBoard(PlanSpec(name="plan", phases=(phase("a", 1, "canary"),)))
+    board.interrupted = True
+    board.phases[0].set_interrupted(True)
+    board.phases[0].set_gate(True)
+    assert len(board.waits()) == 2
+    finish(board.phases[0])
+    assert board.waits() == ()
+
+
+# --- carrying -------------------------------------------------------------------------------------
+
+
+def test_a_board_is_carried_as_json_and_says_little_when_little_happened() -> None:
+    spec = PlanSpec(name="plan", phases=(phase("a", 500), phase("b", 3, "canary")))
+    board = PlanBoard(spec)
+    board.phases[0].set(7, begun(StepState(), NOW))
+    text = board.state.model_dump_json()
+    assert len(text) < 300
+    again = PlanBoard(spec, PlanState.model_validate_json(text))
+    assert again.state == board.state
+    assert again.phases[1].canary == (0, 1)
+    assert again.phases[0].steps == board.phases[0].steps
+    assert again.status is board.status
+
+
+def test_a_canary_without_gates_is_carried_as_such() -> None:
+    """Decided once: a phase that had nothing to do gets no gates when its steps are restarted."""
+    spec = phase("p", 2, "canary")
+    full = PhaseState(steps={i: StepState(status=Status.COMPLETE) for i in range(2)})
+    state = PhaseBoard(spec, full).state
+    again = PhaseState.model_validate_json(state.model_dump_json())
+    assert again.canary == ()
+    reset = again.but(steps={})
+    assert PhaseBoard(spec, reset).candidates() == [0]
+
+
+def test_set_says_whether_anything_changed() -> None:
+    board = PhaseBoard(phase("p", 1))
+    state = begun(StepState(), NOW)
+    assert board.set(0, state)
+    assert not board.set(0, begun(StepState(), NOW))
+    assert not board.set(0, state)
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+
+def test_looking_at_a_plan_asks_only_the_phases_that_changed() -> None:
+    """A plan's status is read after every change of any step: what a look costs must not grow with
+    the steps of the phases that did not change."""
+    calls = {"count": 0}
+
+    def select(elements: Sequence[Element], spec: StrategySpec, seed: int) -> Sequence[Element]:
+        calls["count"] += 1
+        return [element for element in elements if element.eligible]
+
+    spec = PlanSpec(name="plan", phases=tuple(phase(f"p{i}", 5, "counted") for i in range(20)))
+    board = PlanBoard(spec, strategies={**BUILT_IN, "counted": select})
+    assert board.status is Status.PENDING
+    assert calls["count"] == 20
+    calls["count"] = 0
+    for _ in range(3):
+        assert (board.status, board.candidates()) == (Status.PENDING, [0])
+    assert calls["count"] == 0
+    board.phases[4].set(0, begun(StepState(), NOW))
+    for _ in range(3):
+        assert (board.status, board.candidates()) == (Status.PENDING, [0])
+    assert board.phases[4].candidates() == [0, 1, 2, 3, 4]
+    assert calls["count"] == 1

@@ -1,0 +1,507 @@
+"""Commands: what they do, and their answers (reference 10.2, DESIGN 5 and 8)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from temporal_plans.domain.board import PlanBoard, element_id
+from temporal_plans.domain.commands import (
+    Command,
+    CommandRefused,
+    Decision,
+    Outcome,
+    Verb,
+    apply_order,
+    apply_plan,
+    decide,
+)
+from temporal_plans.domain.plan import (
+    ApprovalWork,
+    ParameterSpec,
+    PhaseSpec,
+    PlanSpec,
+    SleepWork,
+    StepSpec,
+    StrategySpec,
+)
+from temporal_plans.domain.status import Status
+from temporal_plans.domain.transitions import (
+    StepState,
+    awaiting,
+    begun,
+    completed,
+    failed,
+    prepared,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WORK = SleepWork(duration=timedelta(0))
+BEGUN = begun(StepState(), NOW)
+STATES = {
+    "P": StepState(),
+    "PR": prepared(StepState(), ""),
+    "SG": BEGUN,
+    "C": completed(BEGUN, NOW),
+    "E": failed(BEGUN, "gone wrong"),
+}
+ID = "svc/deploy"
+
+
+def step(name: str, *, errors: tuple[str, ...] = (), approval: bool = False) -> StepSpec:
+    return StepSpec(name=name, work=ApprovalWork() if approval else WORK, errors=errors)
+
+
+def phase(name: str, *steps: StepSpec, strategy: str = "serial") -> PhaseSpec:
+    return PhaseSpec(name=name, strategy=StrategySpec(name=strategy), steps=steps)
+
+
+def plan(*phases: PhaseSpec, strategy: str = "serial") -> PlanBoard:
+    return PlanBoard(PlanSpec(name="deploy", strategy=StrategySpec(name=strategy), phases=phases))
+
+
+def two_phases(hello: str = "P P", world: str = "P") -> PlanBoard:
+    """Serial: phase hello with steps hello-0:[server], …, phase world alike."""
+    states = {"hello": hello.split(), "world": world.split()}
+    board = plan(
+        *(
+            phase(name, *(step(f"{name}-{i}:[server]") for i in range(len(letters))))
+            for name, letters in states.items()
+        )
+    )
+    for index, letters in enumerate(states.values()):
+        for i, letter in enumerate(letters):
+            board.phases[index].set(i, STATES[letter])
+    return board
+
+
+def carry_out(board: PlanBoard, decision: Decision) -> None:
+    apply_plan(board, decision)
+    for order in decision.orders:
+        apply_order(board.phases[order.phase], order, NOW)
+
+
+def tell(
+    board: PlanBoard,
+    verb: Verb,
+    phase: str = "",
+    step: str = "",
+    parameters: dict[str, str] | None = None,
+) -> Outcome:
+    """The answer, with the command carried out, and what every answer promises checked."""
+    before = board.state
+    command = Command(phase=phase, step=step, parameters=parameters or {})
+    try:
+        decision = decide(board, ID, verb, command)
+    except CommandRefused as refused:
+        decision = Decision(outcome=refused.outcome)
+        assert decision.outcome.code >= 400
+        assert not decision.outcome.changed
+    assert board.state == before, "deciding changed something"
+    carry_out(board, decision)
+    if not decision.outcome.changed:
+        assert board.state == before
+        assert decision.plan is None
+        assert decision.orders == ()
+    return decision.outcome
+
+
+def shown(board: PlanBoard) -> list[list[str]]:
+    return [[step.shown.value for step in phase.steps] for phase in board.phases]
+
+
+ALREADY = "Command has already been reported or completed"
+
+# --- codes by verb, target and state --------------------------------------------------------------
+
+CODES = {
+    # verb, phase, step, hello's steps, world's steps, told before -> code, changed
+    "continue-plan-complete": ("continue", "", "", "C C", "C", "", 208, False),
+    "continue-plan-running": ("continue", "", "", "SG P", "P", "", 208, False),
+    "continue-plan-in-progress": ("continue", "", "", "C P", "P", "", 208, False),
+    "continue-plan-pending": ("continue", "", "", "P P", "P", "", 200, False),
+    "continue-plan-interrupted": ("continue", "", "", "P P", "P", "interrupt", 200, True),
+    "continue-plan-interrupted-working": ("continue", "", "", "SG P", "P", "interrupt", 200, True),
+    "continue-plan-interrupted-complete": ("continue", "", "", "C C", "C", "stop", 200, True),
+    "continue-phase-complete": ("continue", "hello", "", "C C", "P", "", 208, False),
+    "continue-phase-running": ("continue", "hello", "", "SG P", "P", "", 208, False),
+    "continue-phase-prepared": ("continue", "hello", "", "PR P", "P", "", 208, False),
+    "continue-phase-pending": ("continue", "hello", "", "P P", "P", "", 200, False),
+    "continue-phase-interrupted": (
+        "continue", "hello", "", "P P", "P", "interrupt hello", 200, True,
+    ),
+    "continue-phase-interrupted-working": (
+        "continue", "hello", "", "PR P", "P", "interrupt hello", 200, True,
+    ),
+    "continue-step-complete": ("continue", "hello", "0", "C P", "P", "", 208, False),
+    "continue-step-that-waits-for-nobody": ("continue", "hello", "0", "P P", "P", "", 200, False),
+    "interrupt-plan": ("interrupt", "", "", "P P", "P", "", 200, True),
+    "interrupt-plan-working": ("interrupt", "", "", "SG P", "P", "", 200, True),
+    "interrupt-plan-again": ("interrupt", "", "", "P P", "P", "interrupt", 208, False),
+    "interrupt-plan-complete": ("interrupt", "", "", "C C", "C", "", 208, False),
+    "interrupt-phase": ("interrupt", "hello", "", "P P", "P", "", 200, True),
+    "interrupt-phase-again": ("interrupt", "hello", "", "P P", "P", "interrupt hello", 208, False),
+    "interrupt-phase-complete": ("interrupt", "hello", "", "C C", "P", "", 208, False),
+    "interrupt-step": ("interrupt", "hello", "0", "P P", "P", "", 400, False),
+    "restart-plan-pending": ("restart", "", "", "P P", "P", "", 208, False),
+    "restart-plan-working": ("restart", "", "", "C SG", "P", "", 200, True),
+    "restart-plan-complete": ("restart", "", "", "C C", "C", "", 200, True),
+    "restart-phase-pending": ("restart", "world", "", "C C", "P", "", 208, False),
+    "restart-phase-complete": ("restart", "hello", "", "C C", "P", "", 200, True),
+    "restart-step-pending": ("restart", "hello", "1", "C P", "P", "", 208, False),
+    "restart-step-working": ("restart", "hello", "1", "C SG", "P", "", 200, True),
+    "restart-step-complete": ("restart", "hello", "0", "C P", "P", "", 200, True),
+    "restart-step-failed": ("restart", "hello", "0", "E P", "P", "", 200, True),
+    "force-plan-complete": ("force_complete", "", "", "C C", "C", "", 208, False),
+    "force-plan": ("force_complete", "", "", "C SG", "P", "", 200, True),
+    "force-phase-complete": ("force_complete", "hello", "", "C C", "P", "", 208, False),
+    "force-phase": ("force_complete", "hello", "", "P P", "P", "", 200, True),
+    "force-step-complete": ("force_complete", "hello", "0", "C P", "P", "", 208, False),
+    "force-step": ("force_complete", "hello", "0", "P P", "P", "", 200, True),
+    "force-step-failed": ("force_complete", "hello", "0", "E P", "P", "", 200, True),
+    "start-plan-pending": ("start", "", "", "P P", "P", "", 200, True),
+    "start-plan-working": ("start", "", "", "C SG", "P", "", 200, True),
+    "start-plan-complete": ("start", "", "", "C C", "C", "", 200, True),
+    "start-phase": ("start", "hello", "", "P P", "P", "", 400, False),
+    "stop-plan": ("stop", "", "", "C SG", "P", "", 200, True),
+    "stop-plan-again": ("stop", "", "", "C SG", "P", "stop", 200, True),
+    "stop-plan-complete": ("stop", "", "", "C C", "C", "", 200, True),
+    "stop-phase": ("stop", "hello", "", "P P", "P", "", 400, False),
+    "unknown-phase": ("continue", "nowhere", "", "P P", "P", "", 404, False),
+    "unknown-step": ("restart", "hello", "9", "P P", "P", "", 404, False),
+    "step-of-another-phase": ("restart", "world", "1", "P P", "P", "", 404, False),
+    "step-without-phase": ("restart", "", "0", "P P", "P", "", 400, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verb", "where", "which", "hello", "world", "before", "code", "changed"),
+    CODES.values(),
+    ids=CODES.keys(),
+)
+def test_codes(
+    verb: str,
+    where: str,
+    which: str,
+    hello: str,
+    world: str,
+    before: str,
+    code: int,
+    changed: bool,
+) -> None:
+    board = two_phases(hello, world)
+    if before:
+        name, _, of = before.partition(" ")
+        assert tell(board, Verb(name), of).code == 200
+    outcome = tell(board, Verb(verb), where, f"{where}-{which}:[server]" if which else "")
+    assert (outcome.code, outcome.changed) == (code, changed)
+    if code == 208:
+        assert outcome.message == ALREADY
+
+
+def test_an_interrupted_plan_that_is_complete_already_is_complete() -> None:
+    """Reference 10.2: continue of a COMPLETE plan is 208; 1.6, row 39: interrupted or not."""
+    board = two_phases("C C", "C")
+    board.interrupted = True
+    assert tell(board, Verb.CONTINUE).code == 208
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verb", "where", "which", "message"),
+    [
+        ("interrupt", "", "", "Received cmd: interrupt"),
+        ("interrupt", "hello", "", "Received cmd: interrupt"),
+        ("stop", "", "", "Received cmd: stop"),
+        ("start", "", "", "Received cmd: start deploy with parameters: {}"),
+        (
+            "restart",
+            "hello",
+            "",
+            "Received cmd: restart for Plan: deploy, Phase: hello, Step: null",
+        ),
+        (
+            "force_complete",
+            "",
+            "",
+            "Received cmd: forceComplete for Plan: deploy, Phase: null, Step: null",
+        ),
+        (
+            "restart",
+            "hello",
+            "hello-0:[server]",
+            "Received cmd: restart for Plan: deploy, Phase: hello, Step: hello-0:[server]",
+        ),
+    ],
+)
+def test_messages(verb: str, where: str, which: str, message: str) -> None:
+    assert tell(two_phases("SG P"), Verb(verb), where, which).message == message
+
+
+def test_continue_says_so() -> None:
+    board = two_phases()
+    tell(board, Verb.INTERRUPT)
+    assert tell(board, Verb.CONTINUE).message == "Received cmd: continue"
+
+
+# --- addressing -----------------------------------------------------------------------------------
+
+
+def test_elements_are_found_by_name_and_by_id() -> None:
+    for where in ("hello", element_id(ID, "hello")):
+        for which in ("hello-1:[server]", element_id(ID, "hello", "hello-1:[server]")):
+            board = two_phases()
+            assert tell(board, Verb.FORCE_COMPLETE, where, which).code == 200
+            assert shown(board) == [["PENDING", "COMPLETE"], ["PENDING"]]
+
+
+def test_ids_differ_by_plan_and_place_and_stay() -> None:
+    ids = [
+        element_id(ID, "hello"),
+        element_id("svc/other", "hello"),
+        element_id(ID, "hello", "a"),
+        element_id(ID, "world", "a"),
+    ]
+    assert len(set(ids)) == 4
+    assert ids[0] == element_id(ID, "hello")
+
+
+def test_a_name_that_looks_like_an_id_is_found() -> None:
+    name = "4b0dc6f4-3f0f-4d1a-9d3c-0c0c0c0c0c0c"
+    assert tell(plan(phase(name, step("a"))), Verb.FORCE_COMPLETE, name).code == 200
+
+
+def test_blank_names_are_absent_and_spaces_around_names_are_dropped() -> None:
+    board = two_phases()
+    assert tell(board, Verb.INTERRUPT, "  ", " ").code == 200
+    assert board.interrupted
+    assert tell(board, Verb.INTERRUPT, " hello ").code == 200
+    assert board.phases[0].interrupted
+
+
+@pytest.mark.parametrize(
+    ("where", "which", "message"),
+    [
+        ("helo", "", "Phase helo not found; did you mean hello?"),
+        ("xyz", "", "Phase xyz not found; there are: hello, world"),
+        (
+            "world",
+            "world-0:[serve]",
+            "Step world-0:[serve] not found; did you mean world-0:[server]?",
+        ),
+        ("", "a", "Missing phase: step a needs its phase's name"),
+    ],
+)
+def test_a_mistyped_name_is_told_the_right_ones(where: str, which: str, message: str) -> None:
+    assert tell(two_phases(), Verb.RESTART, where, which).message == message
+
+
+def test_an_ambiguous_name_is_refused_and_its_id_works() -> None:
+    board = plan(phase("p", step("same"), step("same")))
+    outcome = tell(board, Verb.FORCE_COMPLETE, "p", "same")
+    assert (outcome.code, "not unique" in outcome.message) == (409, True)
+
+
+def test_parameters_belong_to_start() -> None:
+    outcome = tell(two_phases(), Verb.RESTART, parameters={"N": "1"})
+    assert (outcome.code, "start" in outcome.message) == (400, True)
+
+
+# --- what they do ---------------------------------------------------------------------------------
+
+
+def test_start_begins_a_complete_plan_again_and_leaves_a_working_one() -> None:
+    board = two_phases("C C", "C")
+    assert tell(board, Verb.START).code == 200
+    assert shown(board) == [["PENDING", "PENDING"], ["PENDING"]]
+    board = two_phases("C SG", "P")
+    tell(board, Verb.START)
+    assert shown(board) == [["COMPLETE", "STARTING"], ["PENDING"]]
+
+
+def test_stop_interrupts_and_begins_again_from_pending() -> None:
+    board = two_phases("C SG", "P")
+    tell(board, Verb.STOP)
+    assert shown(board) == [["PENDING", "PENDING"], ["PENDING"]]
+    assert (board.status, board.interrupted) == (Status.WAITING, True)
+    tell(board, Verb.START)
+    assert (board.status, board.interrupted) == (Status.PENDING, False)
+
+
+def test_start_carries_parameters() -> None:
+    board = PlanBoard(
+        PlanSpec(
+            name="backup",
+            parameters=(
+                ParameterSpec(name="TARGET", required=True),
+                ParameterSpec(name="DEPTH", default="1", pattern="[0-9]+"),
+            ),
+            phases=(phase("p", step("a")),),
+        )
+    )
+    decision = decide(board, ID, Verb.START, Command(parameters={"TARGET": "s3"}))
+    assert decision.arguments == {"TARGET": "s3", "DEPTH": "1"}
+    assert "TARGET=s3" in decision.outcome.message
+    for given, field in (({}, "TARGET"), ({"TARGET": "a", "DEPTH": "deep"}, "DEPTH")):
+        refused = tell(board, Verb.START, parameters=given)
+        assert (refused.code, field in refused.message) == (400, True)
+    assert tell(board, Verb.START, parameters={"TARGET": "a", "TYPO": "b"}).code == 400
+
+
+def test_undeclared_parameters_must_be_names_of_variables() -> None:
+    board = two_phases()
+    assert tell(board, Verb.START, parameters={"N": "5"}).code == 200
+    refused = tell(board, Verb.START, parameters={"not a name": "5"})
+    assert (refused.code, "not a name" in refused.message) == (400, True)
+
+
+def test_a_restart_of_an_interrupted_plan_lets_it_proceed() -> None:
+    board = two_phases("C SG", "P")
+    tell(board, Verb.INTERRUPT)
+    tell(board, Verb.RESTART)
+    assert (board.status, board.interrupted) == (Status.PENDING, False)
+
+
+def test_a_restart_of_an_interrupted_phase_lets_it_proceed() -> None:
+    board = two_phases("C SG", "P")
+    tell(board, Verb.INTERRUPT, "hello")
+    tell(board, Verb.RESTART, "hello")
+    assert shown(board) == [["PENDING", "PENDING"], ["PENDING"]]
+    assert not board.phases[0].interrupted
+
+
+def test_a_restart_of_the_plan_leaves_interrupts_of_its_phases() -> None:
+    board = two_phases("C SG", "P")
+    tell(board, Verb.INTERRUPT, "world")
+    tell(board, Verb.RESTART)
+    assert board.phases[1].interrupted
+
+
+def test_a_faulty_step_is_not_restarted_but_may_be_forced() -> None:
+    board = plan(phase("p", step("a", errors=("one resource set, two tasks",)), step("b")))
+    refused = tell(board, Verb.RESTART, "p", "a")
+    assert (refused.code, "one resource set, two tasks" in refused.message) == (409, True)
+    assert (board.status, board.errors) == (
+        Status.ERROR,
+        ("p: a: one resource set, two tasks",),
+    )
+    assert tell(board, Verb.FORCE_COMPLETE, "p", "a").code == 200
+    assert (board.errors, board.candidates(), board.phases[0].candidates()) == ((), [0], [1])
+    assert tell(board, Verb.RESTART, "p", "a").code == 409  # the error is not gone
+
+
+def test_a_restart_of_the_phase_keeps_a_faulty_step_in_error() -> None:
+    board = plan(phase("p", step("a", errors=("faulty",)), step("b")))
+    tell(board, Verb.FORCE_COMPLETE)
+    assert board.complete
+    tell(board, Verb.RESTART, "p")
+    assert shown(board) == [["ERROR", "PENDING"]]
+    assert board.errors == ("p: a: faulty",)
+
+
+def test_force_completes_what_has_not_begun() -> None:
+    board = two_phases("C SG", "P")
+    tell(board, Verb.FORCE_COMPLETE)
+    assert board.complete
+    assert [s.forced for p in board.phases for s in p.steps] == [False, True, True]
+
+
+def test_force_completes_an_interrupted_plan() -> None:
+    board = two_phases()
+    tell(board, Verb.INTERRUPT)
+    tell(board, Verb.INTERRUPT, "hello")
+    tell(board, Verb.FORCE_COMPLETE)
+    assert (board.status, board.waits()) == (Status.COMPLETE, ())
+
+
+# --- canaries (10.2, 2.6) -------------------------------------------------------------------------
+
+
+def canary() -> PlanBoard:
+    return plan(phase("web", step("a"), step("b"), step("c"), strategy="canary"))
+
+
+def test_continue_of_the_plan_that_changes_nothing_names_what_waits() -> None:
+    outcome = tell(canary(), Verb.CONTINUE)
+    assert (outcome.code, outcome.changed) == (200, False)
+    assert outcome.waiting == ("phase web waits at the canary gate before a",)
+    assert outcome.waiting[0] in outcome.message
+
+
+def test_interrupt_of_a_canary_that_was_not_started() -> None:
+    assert tell(canary(), Verb.INTERRUPT, "web").code == 208
+
+
+def test_continue_of_a_canary_phase() -> None:
+    board = canary()
+    web = board.phases[0]
+    assert tell(board, Verb.CONTINUE, "web").code == 200
+    web.set(0, STATES["PR"])
+    assert tell(board, Verb.CONTINUE, "web").code == 208  # IN_PROGRESS
+    web.set(0, STATES["SG"])
+    assert decide(board, ID, Verb.CONTINUE, Command(phase="web")).outcome.code == 200  # WAITING
+    web.set(0, STATES["C"])
+    assert tell(board, Verb.CONTINUE, "web").code == 200
+    assert (web.candidates(), web.closed_gate) == ([1], None)
+
+
+def test_continue_of_one_canary_step_opens_its_gate() -> None:
+    board = canary()
+    assert tell(board, Verb.CONTINUE, "web", "b").code == 200
+    assert board.phases[0].candidates() == [1]
+
+
+# --- approvals ------------------------------------------------------------------------------------
+
+
+def with_approval(strategy: str = "serial") -> PlanBoard:
+    board = plan(phase("p", step("ask", approval=True), step("b"), strategy=strategy))
+    board.phases[0].set(0, awaiting(StepState(), "ask the owner", NOW))
+    return board
+
+
+@pytest.mark.parametrize("which", ["", "ask"], ids=["by-its-phase", "by-name"])
+def test_a_continue_approves(which: str) -> None:
+    board = with_approval()
+    assert (board.status, board.waits()) == (
+        Status.WAITING,
+        ("phase p waits for approval of ask",),
+    )
+    assert tell(board, Verb.CONTINUE, "p", which).code == 200
+    assert (shown(board), board.phases[0].candidates()) == ([["COMPLETE", "PENDING"]], [1])
+
+
+def test_a_continue_of_the_plan_names_the_approval() -> None:
+    outcome = tell(with_approval(), Verb.CONTINUE)
+    assert (outcome.changed, outcome.waiting) == (False, ("phase p waits for approval of ask",))
+
+
+@pytest.mark.parametrize("letter", ["PR", "C", "SG"])
+def test_an_approval_beside_running_steps_is_given_by_its_phase(letter: str) -> None:
+    board = with_approval("parallel")
+    board.phases[0].set(1, STATES[letter])
+    assert tell(board, Verb.CONTINUE, "p").code == 200
+    assert board.phases[0].steps[0].complete
+
+
+def test_an_approval_that_was_not_reached_is_not_given() -> None:
+    board = plan(phase("p", step("a"), step("ask", approval=True)))
+    assert not tell(board, Verb.CONTINUE, "p").changed
+    assert not tell(board, Verb.CONTINUE, "p", "ask").changed
+
+
+def test_a_restarted_approval_is_asked_for_again() -> None:
+    board = with_approval()
+    tell(board, Verb.CONTINUE, "p")
+    assert tell(board, Verb.RESTART, "p", "ask").code == 200
+    assert (shown(board), board.phases[0].candidates()) == ([["PENDING", "PENDING"]], [0])
+
+
+def test_an_interrupt_is_lifted_before_the_approval_is_given() -> None:
+    board = with_approval()
+    assert tell(board, Verb.INTERRUPT, "p").code == 200
+    tell(board, Verb.CONTINUE, "p")
+    assert shown(board) == [["WAITING", "PENDING"]]
+    tell(board, Verb.CONTINUE, "p")
+    assert shown(board) == [["COMPLETE", "PENDING"]]

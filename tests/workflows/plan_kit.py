@@ -1,0 +1,135 @@
+"""What the tests of plans share: a worker with the plugin, small activities, and waiting."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowHandle
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+from temporal_plans.domain.commands import Command, Outcome, Verb
+from temporal_plans.domain.status import Status
+from temporal_plans.messages.plan import (
+    CommandLog,
+    ElementQuery,
+    Explanations,
+    PlanInput,
+    PlanResult,
+    PlanView,
+)
+from temporal_plans.worker.plugin import PlansPlugin
+
+DEADLINE = 30.0
+
+
+@dataclass
+class Recorder:
+    """Activities that write down when they ran. ``failures`` says how often one still fails."""
+
+    begun: list[str] = field(default_factory=lambda: [])
+    done: list[str] = field(default_factory=lambda: [])
+    failures: dict[str, int] = field(default_factory=lambda: {})
+    gates: dict[str, asyncio.Event] = field(default_factory=lambda: {})
+
+    @activity.defn(name="work")
+    async def work(self, name: str = "") -> str:
+        """Done at once, unless it is to fail, or held at a gate of that name."""
+        self.begun.append(name)
+        if self.failures.get(name, 0) > 0:
+            self.failures[name] -= 1
+            raise ApplicationError(f"{name} is broken", type="Broken", non_retryable=True)
+        if name in self.gates:
+            await self.gates[name].wait()
+        self.done.append(name)
+        return name
+
+    @activity.defn(name="noop")
+    async def noop(self) -> None:
+        return None
+
+
+@dataclass
+class Kit:
+    """A client with the plugin, and the queue of a worker of its own."""
+
+    client: Client
+    queue: str
+    recorder: Recorder
+
+    async def start(self, plan: dict[str, Any], **more: Any) -> "Run":
+        input = PlanInput.model_validate({"name": "test", **plan, **more})
+        handle = await self.client.start_workflow(
+            "Plan", input, id=f"plan-{uuid4()}", task_queue=self.queue, result_type=PlanResult
+        )
+        return Run(handle)
+
+
+@dataclass
+class Run:
+    """One plan's run, with the verbs that tests use."""
+
+    handle: WorkflowHandle[Any, PlanResult]
+
+    async def view(self) -> PlanView:
+        return await self.handle.query("status", result_type=PlanView)
+
+    async def log(self) -> CommandLog:
+        return await self.handle.query("log", result_type=CommandLog)
+
+    async def explain(self, phase: str = "", step: str = "") -> Explanations:
+        query = ElementQuery(phase=phase, step=step)
+        return await self.handle.query("explain", query, result_type=Explanations)
+
+    async def update(self, verb: Verb, phase: str = "", step: str = "", **more: Any) -> Outcome:
+        command = Command(phase=phase, step=step, **more)
+        return await self.handle.execute_update(verb, command, result_type=Outcome)
+
+    async def until(self, condition: Callable[[PlanView], bool]) -> PlanView:
+        """The first view of which that is true."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            view = await self.view()
+            if condition(view):
+                return view
+            assert time.monotonic() < end, f"not in time: {view.model_dump_json(indent=1)}"
+            await asyncio.sleep(0.02)
+
+    async def until_status(self, status: Status) -> PlanView:
+        return await self.until(lambda view: view.status is status)
+
+    async def result(self) -> PlanResult:
+        return await asyncio.wait_for(self.handle.result(), DEADLINE)
+
+
+def statuses(view: PlanView, phase: int = 0) -> list[str]:
+    return [step.status.value for step in view.phases[phase].steps]
+
+
+@asynccontextmanager
+async def kit(
+    address: str, plugin: PlansPlugin | None = None, *, cached: int = 1000
+) -> AsyncIterator[Kit]:
+    """A worker for plans on a queue of its own; ``cached`` 0 replays at every workflow task."""
+    recorder = Recorder()
+    client = await Client.connect(address, plugins=[plugin or PlansPlugin()])
+    queue = f"plans-{uuid4()}"
+    async with Worker(
+        client,
+        task_queue=queue,
+        activities=[recorder.work, recorder.noop],
+        max_cached_workflows=cached,
+        graceful_shutdown_timeout=timedelta(seconds=1),
+    ):
+        yield Kit(client, queue, recorder)
+
+
+def steps(*names: str, **works: Any) -> dict[str, Any]:
+    """Steps that run the activity ``work`` with their own name."""
+    return {name: {"activity": {"type": "work", "input": name}} for name in names} | works

@@ -1,0 +1,222 @@
+"""Plans on a real server: trees, commands, failures, in both modes of running steps."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from workflows.plan_kit import Kit, kit, statuses, steps
+from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.testing import WorkflowEnvironment
+
+from temporal_plans.domain.commands import Verb
+from temporal_plans.domain.status import Status
+
+MODES = pytest.mark.parametrize("mode", ["child", "inline"])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def plans(env: WorkflowEnvironment) -> AsyncIterator[Kit]:
+    async with kit(env.client.service_client.config.target_host) as made:
+        yield made
+
+
+@MODES
+async def test_phases_and_steps_run_in_their_order(plans: Kit, mode: str) -> None:
+    names = [f"{mode}-{n}" for n in ("a", "b", "c", "d")]
+    run = await plans.start(
+        {
+            "steps": mode,
+            "phases": {"one": {"steps": steps(*names[:2])}, "two": {"steps": steps(*names[2:])}},
+        }
+    )
+    result = await run.result()
+    assert result.status is Status.COMPLETE
+    assert [n for n in plans.recorder.done if n.startswith(mode)] == names
+    assert [phase.status for phase in result.view.phases] == [Status.COMPLETE] * 2
+
+
+@MODES
+async def test_a_failed_step_reads_error_until_it_is_restarted(plans: Kit, mode: str) -> None:
+    name = f"flaky-{mode}"
+    plans.recorder.failures[name] = 1
+    run = await plans.start({"steps": mode, "phases": {"p": {"steps": steps(name, "after")}}})
+    view = await run.until_status(Status.ERROR)
+    assert statuses(view) == ["ERROR", "PENDING"]
+    assert view.errors == (f"p: {name}: Broken: {name} is broken",)
+    outcome = await run.update(Verb.RESTART, "p", name, reason="mended")
+    assert outcome.code == 200
+    assert (await run.result()).status is Status.COMPLETE
+
+
+@MODES
+async def test_force_complete_of_a_step_at_work_lets_the_next_begin(plans: Kit, mode: str) -> None:
+    name = f"stuck-{mode}"
+    plans.recorder.gates[name] = asyncio.Event()
+    run = await plans.start({"steps": mode, "phases": {"p": {"steps": steps(name, "next")}}})
+    await run.until(lambda view: statuses(view)[0] == "STARTING")
+    assert (await run.update(Verb.FORCE_COMPLETE, "p", name, reason="enough")).code == 200
+    result = await run.result()
+    forced = [step.forced for step in result.view.phases[0].steps]
+    assert forced == [True, False]
+    plans.recorder.gates.pop(name).set()
+
+
+@MODES
+async def test_approval_waits_for_continue(plans: Kit, mode: str) -> None:
+    approval = {"approval": "look at it"}
+    run = await plans.start(
+        {"steps": mode, "phases": {"p": {"steps": {"ok": approval, **steps("z")}}}}
+    )
+    view = await run.until_status(Status.WAITING)
+    assert statuses(view) == ["WAITING", "PENDING"]
+    nothing = await run.update(Verb.CONTINUE)
+    assert (nothing.code, nothing.changed) == (200, False)
+    assert nothing.waiting == ("phase p waits for approval of ok",)
+    assert (await run.update(Verb.CONTINUE, "p", "ok")).changed
+    assert (await run.result()).status is Status.COMPLETE
+
+
+@MODES
+async def test_canary_gates(plans: Kit, mode: str) -> None:
+    names = [f"canary-{mode}-{i}" for i in range(4)]
+    run = await plans.start(
+        {"steps": mode, "phases": {"p": {"strategy": "parallel-canary", "steps": steps(*names)}}}
+    )
+    view = await run.until_status(Status.WAITING)
+    assert statuses(view) == ["WAITING", "WAITING", "PENDING", "PENDING"]
+    await run.update(Verb.CONTINUE, "p")
+    view = await run.until(lambda view: statuses(view)[0] == "COMPLETE")
+    assert (view.status, statuses(view)[1:]) == (Status.WAITING, ["WAITING", "PENDING", "PENDING"])
+    await run.update(Verb.CONTINUE, "p")
+    assert (await run.result()).status is Status.COMPLETE
+
+
+@MODES
+async def test_interrupted_plan_begins_nothing_new(plans: Kit, mode: str) -> None:
+    first, second = f"first-{mode}", f"second-{mode}"
+    plans.recorder.gates[first] = asyncio.Event()
+    run = await plans.start({"steps": mode, "phases": {"p": {"steps": steps(first, second)}}})
+    await run.until(lambda view: statuses(view)[0] == "STARTING")
+    assert (await run.update(Verb.INTERRUPT)).code == 200
+    assert (await run.update(Verb.INTERRUPT)).code == 208
+    plans.recorder.gates.pop(first).set()
+    view = await run.until(lambda view: statuses(view)[0] == "COMPLETE")
+    assert (view.status, statuses(view)[1]) == (Status.WAITING, "PENDING")
+    assert second not in plans.recorder.begun
+    assert (await run.update(Verb.CONTINUE)).code == 200
+    assert (await run.result()).status is Status.COMPLETE
+
+
+async def test_started_with_parameters_when_somebody_says_so(plans: Kit) -> None:
+    run = await plans.start(
+        {
+            "interrupted": True,
+            "parameters": {"NAME": {"required": True, "pattern": "[a-z]+"}},
+            "phases": {"p": {"steps": {"s": {"activity": {"type": "work", "input": "${NAME}"}}}}},
+        }
+    )
+    assert (await run.view()).status is Status.WAITING
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await run.update(Verb.START, parameters={"NAME": "1"})
+    assert "NAME" in str(refused.value.cause)
+    assert (await run.update(Verb.START, parameters={"NAME": "given"})).code == 200
+    assert (await run.result()).status is Status.COMPLETE
+    assert "given" in plans.recorder.done
+
+
+async def test_stop_resets_the_steps_and_waits(plans: Kit) -> None:
+    run = await plans.start(
+        {"phases": {"p": {"steps": {**steps("stopped"), "ok": {"approval": True}}}}}
+    )
+    await run.until(lambda view: statuses(view) == ["COMPLETE", "WAITING"])
+    assert (await run.update(Verb.STOP)).code == 200
+    view = await run.view()
+    assert (view.status, statuses(view)) == (Status.WAITING, ["PENDING", "PENDING"])
+    await run.update(Verb.START)
+    await run.until(lambda view: statuses(view) == ["COMPLETE", "WAITING"])
+    assert plans.recorder.done.count("stopped") == 2
+    await run.update(Verb.FORCE_COMPLETE)
+    assert (await run.result()).status is Status.COMPLETE
+
+
+async def test_a_mistyped_phase_is_refused_with_the_right_name(plans: Kit) -> None:
+    run = await plans.start({"phases": {"approve": {"steps": {"ok": {"approval": True}}}}})
+    before = (await run.handle.describe()).history_length
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await run.update(Verb.RESTART, "aprove")
+    assert "Phase aprove not found; did you mean approve?" in str(refused.value.cause)
+    await run.until_status(Status.WAITING)
+    assert before <= (await run.handle.describe()).history_length
+    assert (await run.log()).entries == ()
+    await run.handle.terminate()
+
+
+@pytest.mark.parametrize(
+    ("signal", "input", "said"),
+    [
+        pytest.param("restart", {"fase": "p"}, "fase", id="unknown key"),
+        pytest.param("restart", ["p"], "valid dictionary", id="not an object"),
+        pytest.param("restrt", {}, "did you mean restart", id="unknown name"),
+        pytest.param("force_complete", {"phase": "q"}, "Phase q not found", id="unknown phase"),
+    ],
+)
+async def test_a_bad_signal_is_in_the_log_and_the_plan_lives(
+    plans: Kit, signal: str, input: object, said: str
+) -> None:
+    run = await plans.start({"phases": {"p": {"steps": {"ok": {"approval": True}}}}})
+    await run.until_status(Status.WAITING)
+    await run.handle.signal(signal, input)
+    entry = (await run.log()).entries[-1]
+    assert (entry.verb, entry.via) == (signal, "signal")
+    assert said in entry.outcome.message
+    await run.update(Verb.CONTINUE, "p")
+    assert (await run.result()).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        pytest.param({"phases": {"p": {"strategy": "serail"}}}, "serial", id="strategy"),
+        pytest.param({"phases": {"p": {"steps": {"s": {"custom": "x"}}}}}, "x", id="step kind"),
+        pytest.param(
+            {"parameters": {"A": {"required": True}}, "phases": {"p": {}}}, "A", id="parameter"
+        ),
+    ],
+)
+async def test_a_plan_that_cannot_run_fails_at_once(
+    plans: Kit, plan: dict[str, object], said: str
+) -> None:
+    run = await plans.start(plan)
+    with pytest.raises(WorkflowFailureError) as failed:
+        await run.result()
+    assert said in str(failed.value.cause)
+
+
+async def test_malformed_input_fails_at_once(plans: Kit) -> None:
+    handle = await plans.client.start_workflow(
+        "Plan", {"name": "x", "fases": []}, id="malformed", task_queue=plans.queue
+    )
+    with pytest.raises(WorkflowFailureError) as failed:
+        await asyncio.wait_for(handle.result(), 20)
+    assert "fases" in str(failed.value.cause)
+
+
+async def test_an_unknown_workflow_type_fails_at_once(plans: Kit) -> None:
+    handle = await plans.client.start_workflow("Paln", id="typo", task_queue=plans.queue)
+    with pytest.raises(WorkflowFailureError) as failed:
+        await asyncio.wait_for(handle.result(), 20)
+    assert "did you mean Plan" in str(failed.value.cause)
+
+
+@MODES
+async def test_a_cancelled_plan_cancels_what_runs(plans: Kit, mode: str) -> None:
+    name = f"cancelled-{mode}"
+    plans.recorder.gates[name] = asyncio.Event()
+    run = await plans.start({"steps": mode, "phases": {"p": {"steps": steps(name)}}})
+    await run.until(lambda view: statuses(view)[0] == "STARTING")
+    await run.handle.cancel()
+    with pytest.raises(WorkflowFailureError) as ended:
+        await run.result()
+    assert "cancelled" in str(ended.value.cause).lower()
+    plans.recorder.gates.pop(name).set()
