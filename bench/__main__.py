@@ -41,6 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 async def _steps(options: argparse.Namespace) -> None:
     if options.smoke:
         options.rounds, options.phases, options.steps, options.serial_steps = 1, 2, 3, 3
@@ -54,7 +58,7 @@ async def _steps(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="temporal-plans-bench-") as directory:
         async with running(Path(directory)) as processes:
             client = await connect(Connection(address=processes.address))
-            results = await measure(client, processes, cases, options.rounds)
+            results = await measure(client, processes, cases, options.rounds, _tell)
     about = conditions(await server_binary())
     print_table(results, about, Console(width=max(Console().width, _TABLE)))
     if options.json:

@@ -1,5 +1,6 @@
 """Rounds of all cases in turn, so that whatever the machine does meanwhile befalls each alike."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,8 @@ from temporalio.client import Client
 
 from bench.cases import Case
 from bench.processes import CpuTime, Processes, cpu_time
+
+_LIMIT = 300  # seconds that one run may take
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,16 @@ class Result:
 
 
 async def measure(
-    client: Client, processes: Processes, cases: Sequence[Case], rounds: int
+    client: Client,
+    processes: Processes,
+    cases: Sequence[Case],
+    rounds: int,
+    tell: Callable[[str], None],
 ) -> list[Result]:
-    """Run every case once small to warm up, then ``rounds`` times, another one first each time."""
+    """Run every case once small to warm up, then ``rounds`` times, another one first each time.
+
+    ``tell`` hears of every run. TimeoutError for one that does not end.
+    """
     for case in cases:
         small = replace(case.tree, phases=1, steps=min(2, case.tree.steps))
         await case.run(client, f"warm-up/{uuid4().hex[:8]}", small)
@@ -63,7 +73,9 @@ async def measure(
     for number in range(rounds):
         turn = number % len(cases)
         for case in (*cases[turn:], *cases[:turn]):
-            runs.append(await _run(client, processes, case, number))
+            run = await _run(client, processes, case, number)
+            tell(f"round {number + 1} of {rounds}: {case.name}, {run.rate:.1f} steps/s")
+            runs.append(run)
     return [_result(case, runs) for case in cases]
 
 
@@ -71,7 +83,11 @@ async def _run(client: Client, processes: Processes, case: Case, number: int) ->
     id = f"bench-{case.name.replace(', ', '-').replace(' ', '-')}/{number}"
     before = cpu_time(processes)
     start = time.perf_counter()
-    await case.run(client, id, case.tree)
+    try:
+        async with asyncio.timeout(_LIMIT):
+            await case.run(client, id, case.tree)
+    except TimeoutError:
+        raise TimeoutError(f"{id} did not end within {_LIMIT} s") from None
     seconds = time.perf_counter() - start
     after = cpu_time(processes)
     return Run(case, seconds, after.since(before) if after and before else None)

@@ -76,7 +76,7 @@ def _called(path: Path) -> Iterator[str]:
 
 
 OUTSIDE = re.compile(r"temporalio\.(client|testing)(\..+)?")
-IMPURE = re.compile(r"(.+\.)?(now|utcnow|today|read_text|write_text)|open|print|input|hash|id")
+IMPURE = re.compile(r"(.+\.)?(now|utcnow|today|uuid[1467]|read_text|write_text)|open|print|input")
 
 
 def test_workflows_do_not_talk_to_temporal_from_outside() -> None:
@@ -105,3 +105,15 @@ def test_what_the_two_rules_look_for_is_found(tmp_path: Path) -> None:
         "temporalio.testing",
     }
     assert set(filter(IMPURE.fullmatch, _called(module))) == {"datetime.now", "open"}
+
+
+DOCUMENTS = sorted(ROOT.glob("*.md"))
+NAMED_PATH = re.compile(
+    r"`((?:src|workflows|activities|worker|tests|bench|examples|docs)/[^`\s<>*]+)`"
+)
+
+
+@pytest.mark.parametrize("document", [pytest.param(path, id=path.name) for path in DOCUMENTS])
+def test_documents_name_files_that_there_are(document: Path) -> None:
+    named = NAMED_PATH.findall(document.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []

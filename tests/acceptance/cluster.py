@@ -5,7 +5,6 @@ of their own; what became of them is looked up through ``PlansClient``, which co
 """
 
 import asyncio
-import json
 import os
 import shutil
 import sys
@@ -17,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from acceptance import real_tasks
-from acceptance.programs import Member, Program, Said, Server, run
 from temporalio.service import RPCError
 
+from acceptance import real_tasks
+from acceptance.programs import Member, Program, Said, Server, run
 from temporal_plans.client.connection import Connection, ServerUnreachableError, connect
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
@@ -240,33 +239,27 @@ class Cluster:
         mine = f"WorkflowId STARTS_WITH '{service}/' OR WorkflowId = 'service/{service}'"
         query = f"({mine}) AND ExecutionStatus = 'Running'"
 
-        async def terminated() -> str:
-            said = await self.temporal("workflow", "list", "--query", query, "--output", "json")
-            for run in _ids(said.out):
-                await self.temporal(
-                    *(
-                        "workflow",
-                        "terminate",
-                        "--workflow-id",
-                        run,
-                        "--reason",
-                        "the test is over",
-                    ),
-                    code=None,  # a child may have gone with its parent
-                )
+        async def left() -> str:
+            await self.temporal(
+                *("workflow", "terminate", "--query", query, "--yes"),
+                *("--reason", "the test is over", "--rps", "500"),
+            )
+            said = await self.temporal("workflow", "count", "--query", query)
             return said.out
 
-        await self.until(f"no workflow of {service} runs", terminated, lambda out: not _ids(out))
+        await self.until(
+            f"no workflow of {service} runs", left, lambda out: out.split() == ["Total:", "0"]
+        )
 
         def free(pool: PoolStatus) -> bool:
             return all(one.owner != f"service/{service}" for one in pool.reservations)
 
         await self.until(f"nothing is reserved for {service}", self.pool, free)
 
-        async def left() -> list[str]:
+        async def alive() -> list[str]:
             return [task for task in self.running() if task.startswith(f"{service}__")]
 
-        await self.until(f"no task of {service} runs", left, lambda tasks: not tasks)
+        await self.until(f"no task of {service} runs", alive, lambda tasks: not tasks)
 
     # --- making -----------------------------------------------------------------------------------
 
@@ -346,10 +339,6 @@ def statuses(view: PhaseView) -> str:
         Status.ERROR: "E",
     }
     return ",".join(letters[step.status] for step in view.steps)
-
-
-def _ids(listed: str) -> list[str]:
-    return [one["execution"]["workflowId"] for one in json.loads(listed or "[]")]
 
 
 def _readable(seen: object) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+
 from acceptance.cluster import Cluster, running_cluster
 
 

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import random
+import shlex
 import signal
 import socket
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from temporal_plans.worker.child_process import start_child, stop_child
 from temporal_plans.worker.dev import DevServer
@@ -26,7 +28,7 @@ class Said:
     """How a command ended and what it printed."""
 
     command: str
-    code: int
+    code: int | None
     out: str
     err: str
 
@@ -41,28 +43,43 @@ class Said:
 async def run(
     program: Path, *arguments: str, env: Mapping[str, str], cwd: Path, limit: float
 ) -> Said:
-    """Run a command to its end; one that takes longer than ``limit`` seconds is killed: TimeoutError."""
-    process = await asyncio.create_subprocess_exec(
-        str(program),
-        *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=dict(env),
-        cwd=cwd,
-    )
-    shown = " ".join([program.name, *arguments])
-    try:
-        async with asyncio.timeout(limit):
-            out, err = await process.communicate()
-    except TimeoutError:
-        raise TimeoutError(f"not over in {limit:g} s: {shown}") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert process.returncode is not None
-    return Said(shown, process.returncode, out.decode(), err.decode())
+    """Run a command to its end. One that takes longer than ``limit`` seconds is killed, and the
+    AssertionError has what it said until then."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = await asyncio.create_subprocess_exec(
+            str(program),
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=dict(env),
+            cwd=cwd,
+        )
+        try:
+            async with asyncio.timeout(limit):
+                await process.wait()
+        except TimeoutError:
+            said = _said(process, program, arguments, out, err)
+            raise AssertionError(f"not over in {limit:g} s:\n{said}") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return _said(process, program, arguments, out, err)
+
+
+def _said(
+    process: asyncio.subprocess.Process,
+    program: Path,
+    arguments: Sequence[str],
+    out: IO[bytes],
+    err: IO[bytes],
+) -> Said:
+    texts: list[str] = []
+    for stream in (out, err):
+        stream.seek(0)
+        texts.append(stream.read().decode(errors="replace"))
+    return Said(shlex.join([program.name, *arguments]), process.returncode, *texts)
 
 
 class Member(Protocol):

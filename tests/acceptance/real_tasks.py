@@ -46,27 +46,28 @@ def name_of(task_id: str) -> str:
 async def end_all(work_dirs: list[Path], *, within: float = 15.0) -> None:
     """Kill all tasks, and wait until they and their supervisors are gone. No agent may live."""
     deadline = time.monotonic() + within
-    while left := {**running(work_dirs), **_supervised(work_dirs)}:
+    while (left := running(work_dirs)) or _supervisors(work_dirs):
         for task, pids in left.items():
             for pid in pids:
                 _kill(pid, task, work_dirs)
-        assert time.monotonic() < deadline, f"these tasks can't be ended: {left}"
+        assert time.monotonic() < deadline, f"still there: {left or _supervisors(work_dirs)}"
         await asyncio.sleep(0.05)
 
 
-def _supervised(work_dirs: list[Path]) -> dict[str, set[int]]:
-    return {
-        unquote(task.path.name): {supervisor}
+def _supervisors(work_dirs: list[Path]) -> list[int]:
+    """They end by themselves when their task has."""
+    return [
+        supervisor
         for work_dir in work_dirs
         if (work_dir / "tasks").is_dir()
         for task in WorkDir(work_dir).tasks()
         if (supervisor := task.supervisor()) is not None
-    }
+    ]
 
 
 def _kill(pid: int, task: str, work_dirs: list[Path]) -> None:
-    """A task's own process; its supervisor then ends by itself. The number may be another's by
-    now, so it is looked at again when it can't change hands any more."""
+    """The number may be another's by now, so it is looked at again when it can't change hands any
+    more."""
     with suppress(ProcessLookupError, OSError):
         handle = os.pidfd_open(pid)
         try:

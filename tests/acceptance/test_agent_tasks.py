@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_bench import (
+from acceptance.agent_bench import (
     Bench,
     bench,
     eventually,
@@ -121,7 +121,9 @@ async def test_supervisors_that_race_start_one_process(agent: Bench) -> None:
     fresh = agent.work_dir.task("raced")
     fresh.create()
     fresh.sandbox.mkdir()
-    outcomes = await asyncio.gather(*(spawn(fresh, spec) for _ in range(6)))
+    outcomes = await asyncio.gather(
+        *(spawn(agent.work_dir.supervisor, fresh, spec) for _ in range(6))
+    )
     await agent.kill(task_id)
     started = fresh.started
     assert started is not None
@@ -385,7 +387,7 @@ async def test_a_config_template_with_missing_values_is_an_error(agent: Bench) -
 @as_root
 async def test_a_task_runs_as_its_user(agent: Bench) -> None:
     main = ResourceSet(id="main", memory=32, volumes=(VolumeSpec(path="data", size=10),))
-    cmd = "id -un; id -Gn; echo $USER; echo x > data/file && echo y > file && echo z >/dev/stdout"
+    cmd = "id -un; id -Gn; echo $USER; echo x > data/file && echo y > file && echo z >>/dev/stdout"
     pod = pod_spec(task_spec(cmd), main=main, user="nobody")
     asked = order(pod, held=reservation(volume("v1", "data")))
     last = await agent.run(asked)
@@ -395,6 +397,22 @@ async def test_a_task_runs_as_its_user(agent: Bench) -> None:
     assert agent.read(task_id).split()[-2:] == ["nobody", "z"]
     owner = (agent.work_dir.volume("v1") / "file").stat().st_uid
     assert owner == pwd.getpwnam("nobody").pw_uid
+
+
+@as_root
+async def test_a_task_runs_below_a_directory_that_is_closed_to_its_user(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o700)
+    main = ResourceSet(id="main", memory=32, volumes=(VolumeSpec(path="deep/data", size=10),))
+    pod = pod_spec(
+        task_spec("echo x > deep/data/file && cat deep/data/file"), main=main, user="nobody"
+    )
+    agent = Bench(tmp_path / "closed" / "work")
+    asked = order(pod, held=reservation(volume("v1", "deep/data")))
+    first = await agent.launch(asked)
+    last = await agent.last(asked.tasks[0].task_id)
+    await agent.stop()
+    assert first.message.startswith("nobody can't use absolute paths of the sandbox: ")
+    assert (last.state, agent.read(asked.tasks[0].task_id)) == (TaskState.FINISHED, "x\n")
 
 
 @as_root

@@ -1,6 +1,6 @@
 """Plans written in Python: what they become, and how their faults are told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from temporalio import activity, workflow
+from temporalio.common import RawValue
 
 from temporal_plans import build
 from temporal_plans.domain.errors import SpecError
@@ -47,7 +48,7 @@ class Database:
 
 
 @activity.defn(dynamic=True)
-async def anything(args: object) -> None: ...
+async def anything(args: Sequence[RawValue]) -> None: ...
 
 
 @workflow.defn
@@ -393,9 +394,9 @@ def test_the_plans_json_is_a_plan_file(name: str, phases: list[build.Phase]) -> 
             id="depends",
         ),
         pytest.param(
-            build.sleep(1, depends_on=[build.sleep(2, name="far")]),
-            'phases.a.steps.sleep.depends-on: names nothing beside it (found: "far")',
-            id="step-of-nowhere",
+            build.sleep(1, depends_on=[build.sleep(2)]),
+            'phases.a.steps.sleep.depends-on: is a step of another phase (found: "sleep")',
+            id="step-of-elsewhere",
         ),
     ],
 )

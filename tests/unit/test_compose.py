@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
-import typer
 import yaml
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from temporal_plans.cli.main import app
 
@@ -25,12 +25,6 @@ EXAMPLE = dict(
 VARIABLE = re.compile(r"(?<!\$)\$\{(?P<name>[A-Z_]+)(?::-(?P<default>[^}]*))?[^}]*\}")
 
 
-def _cli() -> click.Group:
-    cli = typer.main.get_command(app)
-    assert isinstance(cli, click.Group)
-    return cli
-
-
 def _with_defaults(text: str) -> str:
     return VARIABLE.sub(lambda match: match["default"] or "", text)
 
@@ -43,7 +37,9 @@ def test_what_runs() -> None:
 @pytest.mark.parametrize("name", sorted(set(OURS) - {"plan"}))
 def test_our_services_run_commands_that_there_are(name: str) -> None:
     verb, *arguments = SERVICES[name]["command"]
-    command = _cli().commands[verb]
+    cli = get_command(app)
+    assert isinstance(cli, TyperGroup)
+    command = cli.commands[verb]
     # Parsed and not run: unknown options and missing ones are refused here.
     command.make_context(verb, list(arguments))
 

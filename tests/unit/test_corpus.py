@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
 from temporal_plans.domain.backend_support import unsupported
 from temporal_plans.domain.generation import generate
 from temporal_plans.domain.plan import PlanSpec

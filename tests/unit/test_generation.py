@@ -1,8 +1,9 @@
 """From a service to its plans (reference 5.1-5.4)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from temporal_plans.domain.errors import SpecError
 from temporal_plans.domain.generation import generate, problems
 from temporal_plans.domain.plan import PhaseSpec, PlanSpec, PodWork, StrategySpec
@@ -66,18 +67,25 @@ A_B = ("hello-0:[a]", "hello-0:[b]", "hello-1:[a]", "hello-1:[b]")
 WHOLE = ("hello-0:[a, b, c]", "hello-1:[a, b, c]")
 
 
+NOTHING: list[list[str]] = []
+NO_TASKS: list[str] = []
+NO_KEY: dict[str, list[list[str]]] = {}
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        pytest.param([], WHOLE, id="absent"),
+        pytest.param(NOTHING, WHOLE, id="absent"),
         pytest.param([{"default": [["a", "b"]]}], ("hello-0:[a, b]", "hello-1:[a, b]"), id="both"),
         pytest.param([{"default": [["a"], ["b"]]}], A_B, id="one-then-other"),
         pytest.param(
             [{"0": [["a"]]}, {"default": [["b"]]}], ("hello-0:[a]", "hello-1:[b]"), id="by-index"
         ),
-        pytest.param([{"0": [["a"]]}, {"1": []}], ("hello-0:[a]",), id="nothing-for-an-instance"),
         pytest.param(
-            [{"0": [["a"]]}, {"default": []}], ("hello-0:[a]",), id="nothing-for-the-others"
+            [{"0": [["a"]]}, {"1": NOTHING}], ("hello-0:[a]",), id="nothing-for-an-instance"
+        ),
+        pytest.param(
+            [{"0": [["a"]]}, {"default": NOTHING}], ("hello-0:[a]",), id="nothing-for-the-others"
         ),
         pytest.param(
             [{"7": [["c"]]}, {"default": [["a"]]}],
@@ -247,28 +255,38 @@ def test_parameters_of_a_plan() -> None:
         pytest.param({"strategy": "waves"}, "strategy.waves", "needs the sizes", id="no-waves"),
         pytest.param({"strategy": "max-parallel"}, "strategy.limit", "needs a limit", id="limit"),
         pytest.param({"pod": "helo"}, "pod", "no such pod", id="pod"),
-        pytest.param({"steps": [{}]}, "steps.0", "exactly one key", id="no-key"),
-        pytest.param({"steps": [{"0": [], "1": []}]}, "steps.0", "exactly one key", id="two-keys"),
+        pytest.param({"steps": [NO_KEY]}, "steps.0", "exactly one key", id="no-key"),
         pytest.param(
-            {"steps": [{"default": []}, {"default": []}]},
+            {"steps": [{"0": NOTHING, "1": NOTHING}]}, "steps.0", "exactly one key", id="two-keys"
+        ),
+        pytest.param(
+            {"steps": [{"default": NOTHING}, {"default": NOTHING}]},
             "steps.1.default",
             "the same key",
             id="default-twice",
         ),
         pytest.param(
-            {"steps": [{"0": []}, {"00": []}, {"1": []}]}, "steps.1.00", "the same key", id="twice"
+            {"steps": [{"0": NOTHING}, {"00": NOTHING}, {"1": NOTHING}]},
+            "steps.1.00",
+            "the same key",
+            id="twice",
         ),
         pytest.param({"steps": [{"0": [["a"]]}]}, "steps", "instance 1", id="index-missing"),
         pytest.param(
-            {"steps": [{"first": []}, {"default": []}]}, "steps.0.first", "index", id="no-index"
+            {"steps": [{"first": NOTHING}, {"default": NOTHING}]},
+            "steps.0.first",
+            "index",
+            id="no-index",
         ),
         pytest.param(
-            {"steps": [{"-1": []}, {"default": []}]}, "steps.0.-1", "index", id="negative"
+            {"steps": [{"-1": NOTHING}, {"default": NOTHING}]}, "steps.0.-1", "index", id="negative"
         ),
         pytest.param(
             {"steps": [{"default": [["x"]]}]}, "steps.0.default.0", "no such task", id="t"
         ),
-        pytest.param({"steps": [{"default": [[]]}]}, "steps.0.default.0", "without", id="empty"),
+        pytest.param(
+            {"steps": [{"default": [NO_TASKS]}]}, "steps.0.default.0", "without", id="empty"
+        ),
         pytest.param(
             {"steps": [{"default": [["a", "a"]]}]},
             "steps.0.default.0",
@@ -355,6 +373,7 @@ _lists = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(
     count=st.integers(0, 4),
     strategy=st.sampled_from(["serial", "parallel", "canary", "parallel-canary"]),

@@ -148,7 +148,9 @@ def test_a_want_can_be_withdrawn() -> None:
     assert give(state, "custom", ended=True).state == LeaseState(held=(D0,))
 
 
-@pytest.mark.parametrize("state", [EMPTY, LeaseState(held=(D0,), wanted=(C0,))], ids=["empty", "full"])
+@pytest.mark.parametrize(
+    "state", [EMPTY, LeaseState(held=(D0,), wanted=(C0,))], ids=["empty", "full"]
+)
 def test_giving_back_what_one_has_not_is_harmless(state: LeaseState) -> None:
     assert give(state, "nobody", 0, 7, ended=True) == Settlement(state, [], {})
 

@@ -1,8 +1,9 @@
 """Mustache as reference 12.2 has it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from temporal_plans.loading.mustache import TemplateError, render
 
 VALUES = {
@@ -69,11 +70,13 @@ def test_refuses_malformed_templates(template: str, line: int | None, value: str
     assert (problem.line, problem.value) == (line, value)
 
 
+@settings(deadline=None)
 @given(st.text().filter(lambda text: "{{" not in text and "\r" not in text))
 def test_text_without_tags_stays(text: str) -> None:
     assert render(text, {}, strict=True, name="t") == text
 
 
+@settings(deadline=None)
 @given(st.text(), st.text().filter(lambda value: value.lower() not in ("true", "false")))
 def test_values_are_never_templates(before: str, value: str) -> None:
     template = f"{before.replace('{', '')}{{{{{{X}}}}}}"

@@ -9,6 +9,7 @@ of their code.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -32,10 +33,11 @@ from temporal_plans.domain.plan import (
     SleepWork,
     StepSpec,
     StrategySpec,
+    Work,
 )
 from temporal_plans.domain.service import Goal
 from temporal_plans.domain.status import Status
-from temporal_plans.domain.strategies import NAMES
+from temporal_plans.domain.strategies import CANARIES
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.domain.transitions import (
     StepState,
@@ -57,56 +59,62 @@ Place = tuple[int, int, int]
 
 # --- arbitrary plans ------------------------------------------------------------------------------
 
-strategies = st.builds(
-    StrategySpec,
-    name=st.sampled_from(sorted(NAMES)),
-    limit=st.integers(1, 2),
-    waves=st.sampled_from([(), (1,), (1, 2), ("50%",), (1, "40%")]),
-    proceeds=st.integers(1, 3),
-)
-works = st.one_of(
-    st.builds(
-        PodWork,
-        pod=st.sampled_from(["web", "db"]),
-        index=st.integers(0, 1),
-        tasks=st.sampled_from([("a",), ("b",), ("a", "b")]),
+STRATEGIES = [
+    *(StrategySpec(name=name) for name in ("serial", "parallel", "dependency", "random") * 2),
+    *(StrategySpec(name="max-parallel", limit=limit) for limit in (None, 2)),
+    *(StrategySpec(name="waves", waves=waves) for waves in ((), (1, 2), ("50%",), (1, "40%"))),
+    *(StrategySpec(name=name, proceeds=i) for name in sorted(CANARIES) for i in (1, 2)),
+    StrategySpec(name="parallel-canary", proceeds=3),
+]
+WORKS: list[Work] = [
+    *(
+        PodWork(pod=pod, index=index, tasks=tasks)
+        for pod, index in (("web", 0), ("web", 1), ("db", 0))
+        for tasks in (("a",), ("b",), ("a", "b"))
     ),
-    st.just(SleepWork(duration=timedelta(seconds=1))),
-    st.just(ApprovalWork()),
-)
+    *[SleepWork(duration=timedelta(seconds=1))] * 4,
+    *[ApprovalWork()] * 2,
+]
 
 
 @st.composite
-def steps(draw: st.DrawFn) -> tuple[StepSpec, ...]:
-    made: list[StepSpec] = []
-    for i in range(draw(st.integers(0, 5))):
-        before = draw(st.sets(st.sampled_from(made).map(lambda s: s.name))) if made else set()
-        faulty = draw(st.integers(0, 9)) == 9
-        made.append(
+def edges(draw: st.DrawFn, before: Sequence[str], strategy: StrategySpec) -> tuple[str, ...]:
+    """Names among those before, for a strategy that follows them."""
+    if not before or not strategy.name.startswith("dependency"):
+        return ()
+    chosen = draw(st.integers(0, 2 ** len(before) - 1))
+    return tuple(name for i, name in enumerate(before) if chosen >> i & 1)
+
+
+@st.composite
+def phases(draw: st.DrawFn, *, name: str, depends_on: tuple[str, ...]) -> PhaseSpec:
+    strategy = draw(st.sampled_from(STRATEGIES))
+    names = [f"step-{i}" for i in range(draw(st.integers(0, 5)))]
+    return PhaseSpec(
+        name=name,
+        strategy=strategy,
+        depends_on=depends_on,
+        steps=tuple(
             StepSpec(
-                name=f"step-{i}",
-                work=draw(works),
-                depends_on=tuple(sorted(before)),
-                errors=("faulty",) if faulty else (),
+                name=step,
+                work=draw(st.sampled_from(WORKS)),
+                depends_on=draw(edges(names[:i], strategy)),
+                errors=("faulty",) if draw(st.integers(0, 9)) == 9 else (),
             )
-        )
-    return tuple(made)
+            for i, step in enumerate(names)
+        ),
+    )
 
 
 @st.composite
 def plans(draw: st.DrawFn, *, name: str) -> PlanSpec:
-    made: list[PhaseSpec] = []
-    for i in range(draw(st.integers(2, 4))):
-        before = draw(st.sets(st.sampled_from(made).map(lambda p: p.name))) if made else set()
-        made.append(
-            PhaseSpec(
-                name=f"phase-{i}",
-                strategy=draw(strategies),
-                depends_on=tuple(sorted(before)),
-                steps=draw(steps()),
-            )
-        )
-    return PlanSpec(name=name, strategy=draw(strategies), phases=tuple(made))
+    strategy = draw(st.sampled_from(STRATEGIES))
+    names = [f"phase-{i}" for i in range(draw(st.integers(2, 4)))]
+    made = [
+        draw(phases(name=phase, depends_on=draw(edges(names[:i], strategy))))
+        for i, phase in enumerate(names)
+    ]
+    return PlanSpec(name=name, strategy=strategy, phases=tuple(made))
 
 
 # --- what the reference lets begin ----------------------------------------------------------------
@@ -254,9 +262,10 @@ class Engine:
 
     def give_back(self, place: Place) -> None:
         """A lease is held while its step is worked on."""
-        if not self.state(place).begun:
-            key = self.phase_id(place)
-            self.leases = request(self.leases, (), [place[2]], key, False).state
+        key = self.phase_id(place), place[2]
+        known = any(lease.key == key for lease in (*self.leases.held, *self.leases.wanted))
+        if known and not self.state(place).begun:
+            self.leases = request(self.leases, (), [place[2]], key[0], False).state
 
     def phase_id(self, place: Place) -> str:
         return f"svc/{self.specs[place[0]].name}/{place[1]}"
@@ -283,7 +292,7 @@ class Engine:
         plan, phase, step = place
         board = self.boards[plan]
         state, inner = self.state(place), board.phases[phase]
-        assert not (board.interrupted or inner.interrupted or inner.gate or state.interrupted)
+        assert not any([board.interrupted, inner.interrupted, inner.gate, state.interrupted])
         assert state.status is not Status.ERROR
         assert may_begin(self.specs[plan].strategy, phase_children(board), phase)
         assert may_begin(inner.spec.strategy, step_children(inner), step)
@@ -338,7 +347,7 @@ class Engine:
         for place in self.places(lambda state: True):
             self.give_back(place)
 
-    def restart(self) -> None:
+    def carry(self) -> None:
         """Every process is gone; everything is made anew from what is carried."""
         for i, (spec, board) in enumerate(zip(self.specs, self.boards, strict=True)):
             text = board.state.model_dump_json()
@@ -383,50 +392,58 @@ FATES = [
 ]
 REDO = {Verb.RESTART, Verb.START, Verb.STOP}
 
-events = st.one_of(
-    st.tuples(st.just("begin"), st.integers(0, 9), st.booleans()),
-    st.tuples(st.just("begin"), st.integers(0, 9), st.just(True)),
-    st.tuples(st.just("report"), st.integers(0, 3), st.sampled_from(FATES)),
-    st.tuples(st.just("old"), st.integers(0, 99), st.sampled_from(FATES)),
-    st.tuples(st.just("end"), st.integers(0, 9), st.sampled_from(["well", "badly", "later"])),
-    st.tuples(st.just("due"), st.integers(0, 9), st.none()),
-    st.tuples(
-        st.just("command"),
-        st.sampled_from([*Verb, Verb.CONTINUE, Verb.CONTINUE, Verb.CONTINUE]),
-        st.tuples(st.integers(0, 1), st.integers(-1, 4), st.integers(-2, 4)),
-    ),
-    st.tuples(st.just("restart"), st.none(), st.none()),
-)
+KINDS = ["begin"] * 6 + ["end"] * 3 + ["report"] * 3 + ["command"] * 3 + ["old", "due", "carry"]
+SAID = [*Verb, Verb.CONTINUE, Verb.CONTINUE, Verb.CONTINUE, Verb.CONTINUE]
+Event = tuple[str, int, int]
+"""What, and two numbers that say where and how."""
 
 
-def happen(engine: Engine, what: tuple[object, ...]) -> bool:
+def history(seed: int, length: int) -> list[Event]:
+    """Drawn from a seed of hypothesis rather than by it: many times faster, evenly spread, and a
+    failure is cut down to the shortest beginning that shows it."""
+    chance = Random(seed)
+    return [
+        (chance.choice(KINDS), chance.randrange(256), chance.randrange(256)) for _ in range(length)
+    ]
+
+
+def happen(engine: Engine, what: Event) -> bool:
     """Let an event happen; whether it is one that may begin complete steps again."""
-    match what:
-        case ("begin", int(which), bool(fits)):
+    kind, where, how = what
+    match kind:
+        case "begin":
             if found := engine.workable():
-                engine.begin(found[which % len(found)], fits=fits)
-        case ("report", int(which), TaskState() as fate):  # among the newest launches
-            if engine.launches:
-                engine.report(*engine.launches[-1 - which % len(engine.launches)], fate)
-        case ("old", int(which), TaskState() as fate):
-            if engine.launches:
-                engine.report(*engine.launches[which % len(engine.launches)], fate)
-        case ("end", int(which), str(how)):
+                engine.begin(found[where % len(found)], fits=how % 4 != 0)
+        case "end":
             if found := engine.places(lambda state: state.status is Status.STARTING):
-                end(engine, found[which % len(found)], how)
-        case ("due", int(which), None):
+                end(engine, found[where % len(found)], ("well", "well", "badly", "later")[how % 4])
+        case "report":  # about one of the newest launches
+            if engine.launches:
+                launch = engine.launches[-1 - where % min(4, len(engine.launches))]
+                engine.report(*launch, FATES[how % len(FATES)])
+        case "old":
+            if engine.launches:
+                launch = engine.launches[where % len(engine.launches)]
+                engine.report(*launch, FATES[how % len(FATES)])
+        case "due":
             if found := engine.places(lambda state: state.status is Status.DELAYED):
-                place = found[which % len(found)]
+                place = found[where % len(found)]
                 engine.set(place, due(engine.state(place)))
-        case ("command", Verb() as verb, (int(plan), int(phase), int(step))):
-            names = (f"phase-{phase}" if phase >= 0 else "", f"step-{step}" if step >= 0 else "")
-            engine.tell(plan, verb, *names)
+        case "command":
+            verb, plan = SAID[where % len(SAID)], where // len(SAID) % 2
+            engine.tell(plan, verb, *address(engine.specs[plan], how))
             return verb in REDO
-        case ("restart", None, None):
-            engine.restart()
         case _:
-            raise AssertionError(what)
+            engine.carry()
     return False
+
+
+def address(spec: PlanSpec, how: int) -> tuple[str, str]:
+    """The whole plan, a phase, a step, or something that there is not."""
+    everything = [("", ""), ("", ""), ("phase-9", ""), ("", "step-0")]
+    for phase in spec.phases:
+        everything += [(phase.name, ""), *((phase.name, step.name) for step in phase.steps)]
+    return everything[how % len(everything)]
 
 
 def end(engine: Engine, place: Place, how: str) -> None:
@@ -464,15 +481,13 @@ def check(engine: Engine) -> None:
 
 
 two_plans = st.tuples(plans(name="deploy"), plans(name="seed")).map(list)
-histories = st.lists(events, max_size=40)
-EXAMPLES = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+histories = st.builds(history, seed=st.integers(0, 2**20), length=st.integers(20, 80))
+EXAMPLES = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @EXAMPLES
 @given(specs=two_plans, history=histories, backoff=st.booleans())
-def test_whatever_happens(
-    specs: list[PlanSpec], history: list[tuple[object, ...]], backoff: bool
-) -> None:
+def test_whatever_happens(specs: list[PlanSpec], history: list[Event], backoff: bool) -> None:
     """No step begins before what its strategy puts before it is complete (``Engine.begin``), no
     asset is worked on by two, a complete step becomes incomplete by a restart only, reports about
     old launches change nothing (``Engine.report``), and everything survives being carried."""
@@ -483,14 +498,13 @@ def test_whatever_happens(
         check(engine)
         after = set(engine.places(lambda state: state.complete))
         assert again or before <= after
-    event(f"complete steps: {len(engine.places(lambda state: state.complete)) // 4 * 4}+")
-    engine.restart()
+    engine.carry()
 
 
 @EXAMPLES
 @given(specs=two_plans, history=histories)
 def test_a_finished_plan_is_reachable_by_continues_and_by_forcing_what_is_in_error(
-    specs: list[PlanSpec], history: list[tuple[object, ...]]
+    specs: list[PlanSpec], history: list[Event]
 ) -> None:
     engine = Engine(specs)
     for what in history:
@@ -529,7 +543,7 @@ def proceed(engine: Engine) -> None:
 @EXAMPLES
 @given(specs=two_plans, history=histories)
 def test_force_complete_of_the_plan_completes_it_at_once(
-    specs: list[PlanSpec], history: list[tuple[object, ...]]
+    specs: list[PlanSpec], history: list[Event]
 ) -> None:
     engine = Engine(specs)
     for what in history:

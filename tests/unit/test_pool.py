@@ -17,7 +17,9 @@ from temporal_plans.domain.cluster import (
     Reservation,
     SetWant,
 )
+from temporal_plans.domain.evaluation import new_reservation_id
 from temporal_plans.domain.ledger import Ledger
+from temporal_plans.domain.packing import pack, unpack
 from temporal_plans.domain.pool import AgentGone, Change, Offered
 from temporal_plans.domain.requirements import RequirementError
 
@@ -382,3 +384,20 @@ def test_the_ledger_survives_being_written() -> None:
     ledger = reserved(with_agents(info("a")), want(0), want(1, 9))
     ledger = pool.release(ledger, want(0).key, NOW).ledger
     assert Ledger.model_validate_json(ledger.model_dump_json()) == ledger
+
+
+def test_a_packed_ledger_of_ten_thousand_pods_is_one_payload() -> None:
+    template = reserved(with_agents(info("a")), want(0))
+    base = held(template)
+    many = [
+        base.but(index=index, id=new_reservation_id("p", str(index), index, NOW))
+        for index in range(10_000)
+    ]
+    ledger = template.but(reservations={one.key: one for one in many})
+    assert len(pack(ledger)) < 1_000_000
+    assert list(unpack(pack(ledger)).reservations) == list(ledger.reservations)
+
+
+def test_what_is_no_packed_ledger_is_refused() -> None:
+    with pytest.raises(ValueError, match="packed ledger"):
+        unpack("AAAA")

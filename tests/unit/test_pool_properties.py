@@ -20,6 +20,7 @@ from temporal_plans.domain.cluster import (
 )
 from temporal_plans.domain.ledger import Ledger
 from temporal_plans.domain.offer import Used, ports_of, within
+from temporal_plans.domain.packing import pack, unpack
 from temporal_plans.domain.pool import Change, Offered
 from temporal_plans.domain.service import PortRange
 
@@ -225,10 +226,11 @@ class PoolMachine(RuleBasedStateMachine):
         ids += [one.id for one in everything]
         assert len(ids) == len(set(ids))
 
-    @invariant()
-    def it_survives_being_written(self) -> None:
+    def teardown(self) -> None:
+        """However it came about, a ledger survives being written and being packed."""
         written = self.ledger.model_dump_json()
         assert Ledger.model_validate_json(written) == self.ledger
+        assert unpack(pack(self.ledger)) == self.ledger
 
     def condemned(self) -> list[Reservation]:
         return [one.reservation for one in self.ledger.condemned.values()]
@@ -241,5 +243,5 @@ class PoolMachine(RuleBasedStateMachine):
         return [*self.ledger.reservations.values(), *waiting_for_destroy]
 
 
-PoolMachine.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+PoolMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestPool = PoolMachine.TestCase

@@ -311,4 +311,5 @@ def test_the_least_status_of_a_steps_tasks(tasks: str, expected: Status) -> None
 def test_a_status_is_found_by_its_name_in_sets_and_dicts() -> None:
     """JSON and callers use the names; Status hashes as its name."""
     assert "PENDING" in {PENDING}
-    assert {PENDING: 1}["PENDING"] == 1
+    counts: dict[str, int] = {PENDING: 1}
+    assert counts["PENDING"] == 1

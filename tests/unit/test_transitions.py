@@ -284,17 +284,17 @@ def test_a_step_that_was_prepared_again_knows_no_tasks() -> None:
 FAULTY = StepState(status=ERROR, errors=("two tasks use one resource set",))
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        pytest.param(no_offer, id="prepared"),
-        pytest.param(fits(SERVER), id="launched"),
-        pytest.param(lambda state: begun(state, NOW), id="begun"),
-        pytest.param(lambda state: awaiting(state, "", NOW), id="awaiting"),
-        pytest.param(restarted, id="restarted"),
-        pytest.param(due, id="due"),
-    ],
-)
+NOT_MENDING: dict[str, Event] = {
+    "prepared": no_offer,
+    "launched": fits(SERVER),
+    "begun": lambda state: begun(state, NOW),
+    "awaiting": lambda state: awaiting(state, "", NOW),
+    "restarted": restarted,
+    "due": due,
+}
+
+
+@pytest.mark.parametrize("event", NOT_MENDING.values(), ids=NOT_MENDING.keys())
 def test_faults_of_its_making_stay(event: Event) -> None:
     assert event(FAULTY).shown is ERROR
 
@@ -415,20 +415,20 @@ def test_an_approval_waits_begun() -> None:
 COMPLETED = completed(begun(StepState(), NOW), NOW, result={"rows": 3})
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        pytest.param(no_offer, id="prepared"),
-        pytest.param(fits(SERVER), id="launched"),
-        pytest.param(lambda state: begun(state, at(9)), id="begun"),
-        pytest.param(lambda state: awaiting(state, "", at(9)), id="awaiting"),
-        pytest.param(lambda state: failed(state, "too late"), id="failed"),
-        pytest.param(lambda state: delayed(state, "too late", ON, at(9)), id="delayed"),
-        pytest.param(lambda state: completed(state, at(9), "again"), id="completed"),
-        pytest.param(lambda state: forced(state, at(9)), id="forced"),
-        pytest.param(due, id="due"),
-    ],
-)
+LATE: dict[str, Event] = {
+    "prepared": no_offer,
+    "launched": fits(SERVER),
+    "begun": lambda state: begun(state, at(9)),
+    "awaiting": lambda state: awaiting(state, "", at(9)),
+    "failed": lambda state: failed(state, "too late"),
+    "delayed": lambda state: delayed(state, "too late", ON, at(9)),
+    "completed": lambda state: completed(state, at(9), "again"),
+    "forced": lambda state: forced(state, at(9)),
+    "due": due,
+}
+
+
+@pytest.mark.parametrize("event", LATE.values(), ids=LATE.keys())
 def test_nothing_but_a_restart_changes_a_complete_step(event: Event) -> None:
     assert event(COMPLETED) == COMPLETED
 

@@ -13,6 +13,10 @@ from temporal_plans.messages.service import ClosedPlans, OpenPlans, PlanStart
 RUN = "run"
 """The memo that says which run of a service's plan a workflow is."""
 
+STARTER = "starter"
+"""The memo that says which run of the Service started it: another service of the same name, long
+gone, may have had a plan of the same id."""
+
 
 class PlanActivities:
     """``client`` is where the plans run."""
@@ -22,9 +26,14 @@ class PlanActivities:
 
     @activity.defn(name="start_plan")
     async def start_plan(self, start: PlanStart) -> None:
-        """Start a plan's workflow, once for each ``run``: a retry finds it by its memo."""
+        """Start a plan's workflow, once for each ``run``: a retry finds it by its memos."""
+        starter = activity.info().workflow_run_id
         described = await self._describe(start.workflow_id)
-        if described is not None and await _run_of(described) >= start.run:
+        if (
+            described is not None
+            and await described.memo_value(STARTER, "") == starter
+            and await _run_of(described) >= start.run
+        ):
             return
         try:
             await self._client.start_workflow(
@@ -32,7 +41,7 @@ class PlanActivities:
                 start.input,
                 id=start.workflow_id,
                 task_queue=activity.info().task_queue,
-                memo={RUN: start.run},
+                memo={RUN: start.run, STARTER: starter},
                 static_summary=f"plan {start.input.name} of {start.workflow_id.rsplit('/', 1)[0]}"[
                     :190
                 ],

@@ -29,11 +29,6 @@ class OfferedResources:
     ports: tuple[PortRange, ...] = ()
     mounts: tuple[MountDisk, ...] = ()
 
-    @property
-    def said(self) -> bool:
-        """Whether anything was."""
-        return self != OfferedResources()
-
     def over(self, measured: AgentResources) -> AgentResources:
         said = {
             name: value
@@ -50,8 +45,7 @@ def agent_settings(offered: OfferedResources, **settings: Any) -> AgentSettings:
     """
     try:
         checked = AgentSettings(**settings)
-        resources = offered.over(measured(checked.work_dir)) if offered.said else None
-        return checked.but(resources=resources)
+        return checked.but(resources=offered.over(measured(checked.work_dir)))
     except ValidationError as error:
         fault = error.errors()[0]
         option = "--" + str(fault["loc"][0]).replace("_", "-")

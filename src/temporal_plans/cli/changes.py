@@ -20,8 +20,8 @@ class _Line:
 
 
 def changes(before: PlanRun | None, after: PlanRun) -> list[str]:
-    """The elements whose status or reason changed, the plan first; at the first look all that have
-    begun. Then what has come to wait for a person, and errors."""
+    """The elements whose status or reason changed, children before parents; at the first look all
+    that have begun. Then what has come to wait for a person, and errors."""
     old = dict(_lines(before.view)) if before else {}
     lines = [
         str(line)
@@ -42,10 +42,10 @@ def _worth_telling(line: _Line, view: PlanView) -> bool:
 
 
 def _lines(view: PlanView) -> Iterator[tuple[str, _Line]]:
-    yield view.name, _Line(view.name, view.status)
     for phase in view.phases:
         path = f"{view.name}/{phase.name}"
-        yield path, _Line(path, phase.status)
         for step in phase.steps:
             where = f"{path}/{step.name}"
             yield where, _Line(where, step.status, step.message)
+        yield path, _Line(path, phase.status)
+    yield view.name, _Line(view.name, view.status)

@@ -9,6 +9,9 @@ from datetime import timedelta
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from temporalio.client import Plugin
+from temporalio.runtime import Runtime
+
 from temporal_plans.cli.explaining import explanation_lines
 from temporal_plans.cli.following import follow
 from temporal_plans.cli.listing import agent_lines, task_lines
@@ -57,13 +60,22 @@ def _what_runs(cluster: LocalCluster, settings: LocalSettings) -> list[str]:
     return lines
 
 
-async def demo(*, state_dir: Path | None, keep: bool, timeout: timedelta) -> int:
+async def demo(
+    *,
+    state_dir: Path | None,
+    keep: bool,
+    timeout: timedelta,
+    plugins: tuple[Plugin, ...] = (),
+    runtime: Runtime | None = None,
+) -> int:
     """Deploy the hello-world service on a cluster of its own, and show it; the exit code."""
     service = demo_service()
     say(f"Starting a Temporal server, a worker and an agent for service {service.name!r} ...")
     with _state(state_dir, keep=keep) as directory:
         async with stop_signal() as stop:
-            settings = LocalSettings(state_dir=directory, ui=False)
+            settings = LocalSettings(
+                state_dir=directory, ui=False, plugins=plugins, runtime=runtime
+            )
             async with local_cluster(settings) as cluster:
                 deploying = asyncio.create_task(_deploy(cluster.client, service, timeout))
                 stopped = asyncio.create_task(cluster.run_until(stop))

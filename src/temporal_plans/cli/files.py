@@ -9,10 +9,30 @@ from typing import Any, cast
 
 from temporal_plans.cli.pairs import pairs
 from temporal_plans.domain.errors import Problem, SpecError
+from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.loading.env_file import parse_env_file
-from temporal_plans.loading.service import read_text
+from temporal_plans.loading.service import load_service, read_text
 
+_NEEDS_VALUE = "the template needs this value"  # in the words of loading.mustache
 _TOP_LEVEL_KEY = re.compile(r"""^["']?([A-Za-z_-]+)["']?\s*:""", re.MULTILINE)
+
+
+class FileKind(StrEnum):
+    SERVICE = "service"
+    PLAN = "plan"
+
+
+def service_file(
+    path: Path, given: Iterable[str] | None, files: Iterable[Path] | None
+) -> ServiceSpec:
+    """The service in a file, rendered with what was given. Raises SpecError, typer.BadParameter."""
+    try:
+        return load_service(path, environment(given, files))
+    except SpecError as error:
+        if not any(problem.message == _NEEDS_VALUE for problem in error.problems):
+            raise
+        hint = Problem(path="", message="give values with -e NAME=VALUE or --env-file FILE")
+        raise SpecError([*error.problems, hint], source=error.source) from error
 
 
 def environment(given: Iterable[str] | None, files: Iterable[Path] | None) -> dict[str, str]:
@@ -26,34 +46,29 @@ def environment(given: Iterable[str] | None, files: Iterable[Path] | None) -> di
     return values | pairs(given or (), "-e")
 
 
-class FileKind(StrEnum):
-    SERVICE = "service"
-    PLAN = "plan"
-
-
 def kind_of(path: Path) -> FileKind:
     """A service has pods, a plan has phases. Raises SpecError for a file with neither, or both.
 
     A service file need not be YAML before it is rendered, so its lines are looked at.
     """
-    text = read_text(path)
-    keys = _json_keys(text) if text.lstrip().startswith("{") else None
-    found = set(_TOP_LEVEL_KEY.findall(text)) if keys is None else keys
+    found = _top_level_keys(read_text(path))
     if ("pods" in found) != ("phases" in found):
         return FileKind.SERVICE if "pods" in found else FileKind.PLAN
+    both = "pods" in found
     problem = Problem(
         path="",
-        message="is neither a service file nor a plan file"
-        if "pods" not in found
-        else "has both pods and phases",
+        message="has both pods and phases" if both else "is neither a service nor a plan file",
         fix="a service file has `pods` at its top, a plan file `phases`",
     )
     raise SpecError([problem], source=path.name)
 
 
-def _json_keys(text: str) -> set[str] | None:
-    try:
-        document: object = json.loads(text)
-    except ValueError:
-        return None
-    return set(cast(dict[str, Any], document)) if isinstance(document, dict) else set()
+def _top_level_keys(text: str) -> set[str]:
+    if text.lstrip().startswith("{"):
+        try:
+            document: object = json.loads(text)
+        except ValueError:
+            pass
+        else:
+            return set(cast(dict[str, Any], document))
+    return set(_TOP_LEVEL_KEY.findall(text))

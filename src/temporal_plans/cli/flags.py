@@ -219,13 +219,9 @@ ParameterOption = Annotated[
 PlanArgument = Annotated[
     str, typer.Argument(metavar="PLAN", help="A plan of the service, or the id of one without.")
 ]
-PhaseArgument = Annotated[str, typer.Argument(metavar="[PHASE]", help="A phase, by name or id.")]
-StepArgument = Annotated[
-    str, typer.Argument(metavar="[STEP]", help="A step of the phase, by name or id.")
-]
-FileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, readable=True)
-]
+PhaseArgument = Annotated[str, typer.Argument(metavar="PHASE", help="A phase, by name or id.")]
+StepArgument = Annotated[str, typer.Argument(metavar="STEP", help="A step of it, by name or id.")]
+FileArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True)]
 
 
 def examples(*lines: str) -> str:

@@ -50,9 +50,8 @@ async def _live(runs: AsyncIterator[PlanRun | Trouble]) -> PlanRun:
 async def _lines(runs: AsyncIterator[PlanRun | Trouble]) -> PlanRun:
     last: PlanRun | None = None
     troubled = False
-    for_people = datetime.now().astimezone
     async for seen in runs:
-        clock = for_people().strftime("%H:%M:%S")
+        clock = datetime.now().strftime("%H:%M:%S")  # the reader's own
         if isinstance(seen, Trouble):
             if not troubled:
                 say(f"{clock} no news: {seen.text}")

@@ -97,13 +97,13 @@ def log_lines(log: CommandLog) -> list[Text]:
             " ".join(f"{name}={value}" for name, value in entry.parameters.items()),
             entry.by,
             entry.via,
+            entry.reason,
             str(entry.outcome.code),
             entry.outcome.message,
-            entry.reason,
         )
         for entry in log.entries
     ]
-    head = ("TIME", "COMMAND", "ELEMENT", "PARAMETERS", "BY", "VIA", "CODE", "OUTCOME", "REASON")
+    head = ("TIME", "COMMAND", "ELEMENT", "PARAMETERS", "BY", "VIA", "REASON", "CODE", "OUTCOME")
     lines = columns(head, rows)
     if log.dropped:
         lines.append(Text(f"({log.dropped} older ones are no longer kept)", style="dim"))
@@ -113,7 +113,11 @@ def log_lines(log: CommandLog) -> list[Text]:
 def agent_lines(pools: Sequence[PoolStatus]) -> list[Text]:
     if not any(pool.agents for pool in pools):
         return [Text("No agents. Start one with `temporal plan agent`.")]
-    rows = [_agent(pool.name, agent) for pool in pools for agent in pool.agents]
+    rows = [
+        _agent(pool.name, agent)
+        for pool in pools
+        for agent in sorted(pool.agents, key=lambda agent: agent.info.id)
+    ]
     head = ("POOL", "AGENT", "HOST", "STATE", "CPUS", "MEMORY", "DISK", "GPUS", "PODS", "LIMITS",
             "ATTRIBUTES")  # fmt: skip
     lines = columns(head, rows)

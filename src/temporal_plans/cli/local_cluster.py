@@ -106,7 +106,7 @@ async def local_cluster(settings: LocalSettings) -> AsyncGenerator[LocalCluster]
         )
         plain = await _connect(server.address, settings)
         cluster = LocalCluster(PlansClient(plain), server.address, server.ui_url)
-        cluster.parts.append(asyncio.create_task(_ended(server), name="the Temporal server"))
+        await stack.enter_async_context(_watched(cluster, server))
         worker = await _connect(server.address, settings, PlansPlugin())
         await stack.enter_async_context(_worker(cluster, worker))
         for number in range(settings.agents):
@@ -122,6 +122,17 @@ async def _connect(address: str, settings: LocalSettings, *plugins: Plugin) -> C
         plugins=[*plugins, *settings.plugins],
         runtime=settings.runtime,
     )
+
+
+@asynccontextmanager
+async def _watched(cluster: LocalCluster, server: DevServer) -> AsyncGenerator[None]:
+    """Its end is a failure of the cluster, as long as nobody asked for it."""
+    part = asyncio.create_task(_ended(server), name="the Temporal server")
+    cluster.parts.append(part)
+    try:
+        yield
+    finally:
+        part.cancel()
 
 
 async def _ended(server: DevServer) -> object:

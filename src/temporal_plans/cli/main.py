@@ -3,7 +3,9 @@
 Exit codes: 0 done, 1 failed or refused, 2 usage.
 """
 
+import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -53,18 +55,33 @@ for _commands in (processes, deploying, reading, operating):
     _commands.add_to(app)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; always ends with SystemExit."""
+def main() -> None:
+    """The process `temporal-plan`."""
+    code = run(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if "temporalio" in sys.modules:
+        # The threads of Temporal's SDK may still be at work, and one that comes back while Python
+        # takes itself down aborts the process, now and then, with a code that is not ours.
+        os._exit(code)
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line in this process; its exit code."""
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="temporal-plan")
+        app(args=list(arguments), prog_name="temporal-plan")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except Exception as error:
         from temporal_plans.cli.failure import known_failure
+        from temporal_plans.cli.output import complain
 
         known = known_failure(error)
         if known is None:
-            raise
-        from temporal_plans.cli.output import complain
-
+            traceback.print_exc()
+            return 1
         text, code = known
         complain(text)
-        sys.exit(code)
+        return code
+    return 0

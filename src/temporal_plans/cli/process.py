@@ -4,9 +4,11 @@ import logging
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from temporal_plans.activities.agent.main import run_agent
 from temporal_plans.activities.agent.settings import AgentSettings
+from temporal_plans.cli.core_lines import logging_runtime
 from temporal_plans.cli.flags import ConnectionFlags
 from temporal_plans.cli.output import say
 from temporal_plans.cli.running import stop_signal
@@ -20,13 +22,16 @@ from temporal_plans.worker.telemetry import SETTING, Telemetry, telemetry
 def process(name: str, *, log_level: str) -> Generator[Telemetry]:
     """Log to standard error, and send telemetry if the environment asks for it.
 
-    ``log_level`` is for our own lines; of Temporal's SDK, warnings and worse are shown.
+    ``log_level`` is for our own lines; of Temporal's SDK, warnings and worse are shown, unless
+    errors alone are wanted.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("temporal_plans").setLevel(log_level.upper())
     if log_level == "error":
-        logging.getLogger("temporalio").setLevel(logging.ERROR)
+        logging.getLogger().setLevel(logging.ERROR)
     sending = telemetry(os.environ.get(SETTING), name)
+    if sending.runtime is None:
+        sending = replace(sending, runtime=logging_runtime())
     try:
         yield sending
     finally:

@@ -6,6 +6,7 @@ import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TypeVar
 
+from temporal_plans.cli.core_lines import silent_runtime
 from temporal_plans.cli.flags import ConnectionFlags
 from temporal_plans.client.connection import connect
 from temporal_plans.client.plans_client import PlansClient
@@ -17,7 +18,8 @@ def ask(flags: ConnectionFlags, question: Callable[[PlansClient], Awaitable[Answ
     """Connect as the flags say and put the question; its answer."""
 
     async def asked() -> Answer:
-        return await question(PlansClient(await connect(flags.connection())))
+        client = await connect(flags.connection(), runtime=silent_runtime())
+        return await question(PlansClient(client))
 
     return asyncio.run(asked())
 

@@ -31,7 +31,7 @@ def tree(view: PlanView, *, now: datetime | None = None, steps: Steps | None = N
     _add_times(lines[0], view.started, view.finished, now)
     for index, phase in enumerate(view.phases):
         last = index == len(view.phases) - 1
-        line = Text("└─ " if last else "├─ ", style="dim")
+        line = Text.assemble(("└─ " if last else "├─ ", "dim"))
         line.append_text(_head(phase.name, phase.strategy, phase.status))
         _add_times(line, phase.started, phase.finished, now)
         lines.append(line)
@@ -93,7 +93,7 @@ def _steps(phase: PhaseView, indent: str, now: datetime | None, steps: Steps | N
     lines: list[Text] = []
     for index, step in enumerate(shown):
         last = index == len(shown) - 1 and not hidden
-        line = Text(f"{indent}{'└─' if last else '├─'} ", style="dim")
+        line = Text.assemble((f"{indent}{'└─' if last else '├─'} ", "dim"))
         line.append_text(_step(step, now))
         lines.append(line)
     if hidden:

@@ -1,9 +1,9 @@
 """``validate``: a file's kind, its problems, and the plans that it would give."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from temporal_plans.cli.files import FileKind, kind_of
+from temporal_plans.cli.files import FileKind, kind_of, service_file
 from temporal_plans.cli.output import complain, say, say_all
 from temporal_plans.cli.tree import tree
 from temporal_plans.domain.backend_support import unsupported
@@ -12,21 +12,20 @@ from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.generation import DEPLOY, generate
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.plan_check import problems as plan_problems
+from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.strategies import NAMES
 from temporal_plans.loading.plans import load_plan
-from temporal_plans.loading.service import load_service
-from temporal_plans.workflows.views import plan_view
+from temporal_plans.workflows.views import PlanViewer
 
 
-def validated(path: Path, env: Mapping[str, str]) -> int:
+def validated(path: Path, given: Iterable[str] | None, files: Iterable[Path] | None) -> int:
     """Check the file and say what it is; the exit code. Raises SpecError with its problems."""
     if kind_of(path) is FileKind.PLAN:
         return _plan(path)
-    return _service(path, env)
+    return _service(service_file(path, given, files), path)
 
 
-def _service(path: Path, env: Mapping[str, str]) -> int:
-    spec = load_service(path, env)
+def _service(spec: ServiceSpec, path: Path) -> int:
     plans = generate(spec)
     pods, tasks = len(spec.pods), sum(len(pod.tasks) for pod in spec.pods)
     say(
@@ -70,7 +69,8 @@ def _plan(path: Path) -> int:
 
 def _tree(plan: PlanSpec, *, started: bool) -> list[str]:
     board = PlanBoard(plan, PlanState(interrupted=not started))
-    return [line.plain for line in tree(plan_view(board, plan.name, arguments={}, started=None))]
+    view = PlanViewer(plan.name).plan(board, arguments={}, started=None)
+    return [line.plain for line in tree(view)]
 
 
 def _tell(head: str, problems: Sequence[Problem]) -> None:

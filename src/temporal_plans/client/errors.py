@@ -48,7 +48,10 @@ class PlanNotFound(NotFound):
             hint = suggestion(name, known) or "the service has no plans"
             super().__init__(f"service {service!r} has no plan {name!r}; {hint}")
         else:
-            hint = suggestion(name, known) or "run one with `temporal plan run FILE`"
+            hint = suggestion(name, known) or (
+                "there is none; deploy a service with `temporal plan deploy FILE`, or run a plan "
+                "file with `temporal plan run FILE`"
+            )
             super().__init__(f"plan {name!r} not found; {hint}")
 
 

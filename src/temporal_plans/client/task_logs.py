@@ -13,7 +13,7 @@ from temporal_plans.messages.service import TaskRecord
 
 Stream = Literal["stdout", "stderr"]
 
-AGENT_WITHIN = timedelta(seconds=10)
+AGENT_WITHIN = timedelta(seconds=5)
 """How long an agent may take to answer, beside the time it was asked to wait for something new."""
 
 _HOLD = timedelta(seconds=10)

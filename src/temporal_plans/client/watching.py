@@ -15,6 +15,9 @@ from temporal_plans.client.plan_run import PlanRun, Trouble
 
 FASTEST = timedelta(seconds=0.25)
 SLOWEST = timedelta(seconds=2)
+SILENT_AFTER = timedelta(seconds=3)
+"""An answer that takes longer is told as trouble, though it is still waited for."""
+
 PATIENCE = timedelta(minutes=5)
 """How long server and worker may stay away before watching fails."""
 
@@ -34,16 +37,23 @@ async def watch(
     silent_since: datetime | None = None
     interval = fastest
     while True:
+        looking = asyncio.ensure_future(look())
         try:
-            run = await look()
+            while not await _done(looking):
+                silent_since = silent_since or datetime.now(UTC) - SILENT_AFTER
+                if seen is not None:
+                    yield Trouble("the answer is slow in coming", silent_since)
+            run = looking.result()
         except (ServerUnreachableError, WorkerUnreachable) as error:
             now = datetime.now(UTC)
             silent_since = silent_since or now
             if seen is None or now - silent_since >= patience:
                 raise
-            yield Trouble(text=str(error), since=silent_since)
+            yield Trouble(str(error), silent_since)
             await asyncio.sleep(SLOWEST.total_seconds())
             continue
+        finally:
+            looking.cancel()
         if run != seen or silent_since is not None:
             interval = fastest
             yield run
@@ -53,3 +63,8 @@ async def watch(
             return
         seen, silent_since = run, None
         await asyncio.sleep(interval.total_seconds())
+
+
+async def _done(looking: "asyncio.Future[PlanRun]") -> bool:
+    done, _ = await asyncio.wait([looking], timeout=SILENT_AFTER.total_seconds())
+    return bool(done)

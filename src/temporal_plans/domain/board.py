@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from uuid import NAMESPACE_URL, uuid5
 
 from temporal_plans.domain import selection
@@ -41,6 +42,7 @@ class PlanState(CompactValue):
     phases: dict[int, PhaseState] = {}
 
 
+@lru_cache(maxsize=65536)
 def element_id(*path: str) -> str:
     """A stable id for an element: the same for the same plan id and names, whatever restarts."""
     return str(uuid5(NAMESPACE_URL, "temporal-plans:" + "/".join(path)))

@@ -34,8 +34,13 @@ from temporal_plans.domain.offer import (
 )
 from temporal_plans.domain.placement import Check
 
-Slot = tuple[str, str, str]
+Kind = Literal["cpus", "gpus", "memory", "port", "volume"]
+
+Slot = tuple[str, Kind, str]
 """(set, kind, name): what tells the resources of one reservation apart."""
+
+_Found = tuple[Slot, float, str]
+"""(slot, value, source) of a resource before it is known that all others are found too."""
 
 Scalar = Literal["cpus", "gpus", "memory"]
 SCALARS: tuple[Scalar, ...] = ("cpus", "gpus", "memory")
@@ -46,7 +51,7 @@ _NAMESPACE = UUID("6b5ff2b6-4d55-5ef1-9d0d-0e2b5a3c9c64")
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one evaluation: ``reasons`` are (stage, reason) of every stage that failed;
-    ``resources`` are those to be held, and complete only when it passed."""
+    ``resources`` are those to be held, none unless it passed."""
 
     agent: AgentInfo
     reasons: tuple[tuple[str, str], ...]
@@ -84,6 +89,11 @@ def new_reservation_id(pool: str, key: str, serial: int, now: datetime) -> str:
     """An id that no other reservation has, ever: of this pool by its serial number, of a pool of
     the same name that was started over by its time."""
     return str(uuid5(_NAMESPACE, f"{pool}\n{key}\n{serial}\n{now.isoformat()}"))
+
+
+def resource_id(reservation: UUID, set_id: str, kind: str, name: str) -> str:
+    """The id of one resource: it follows from its reservation's, and stays when it is resized."""
+    return str(uuid5(reservation, f"{set_id}/{kind}/{name}"))
 
 
 def evaluate_new(
@@ -155,7 +165,8 @@ class _Draft:
     def outcome(self) -> Outcome:
         """Run all resource stages and give the result."""
         self._port_stages()
-        resources = tuple(one for wanted in self._sets for one in self._set_stages(wanted))
+        found = [one for wanted in self._sets for one in self._set_stages(wanted)]
+        resources = () if self._reasons else tuple(self._resource(*one) for one in found)
         return Outcome(self._offer.agent, tuple(self._reasons), resources)
 
     # --- what is kept ---------------------------------------------------------------------------
@@ -181,16 +192,16 @@ class _Draft:
 
     # --- stages ---------------------------------------------------------------------------------
 
-    def _set_stages(self, wanted: SetWant) -> Iterator[ReservedResource]:
+    def _set_stages(self, wanted: SetWant) -> Iterator[_Found]:
         for kind in SCALARS:
             amount = _wanted(wanted, kind)
             self._scalar_stage(wanted, kind, amount)
             if amount:
-                yield self._resource(wanted, kind, "", _written(kind, amount))
+                yield (wanted.id, kind, ""), _written(kind, amount), ""
         for port in wanted.ports:
             number = self._ports.get((wanted.id, "port", port.name))
             if number is not None:
-                yield self._resource(wanted, "port", port.name, number)
+                yield (wanted.id, "port", port.name), number, ""
         for volume in wanted.volumes:
             yield from self._volume_stage(wanted, volume)
 
@@ -208,15 +219,15 @@ class _Draft:
             f"{_written(kind, max(0, self._left[kind])):g} of {total:g} are free",
         )
 
-    def _volume_stage(self, wanted: SetWant, volume: VolumeWant) -> Iterator[ReservedResource]:
+    def _volume_stage(self, wanted: SetWant, volume: VolumeWant) -> Iterator[_Found]:
         kept = self._kept.get((wanted.id, "volume", volume.path))
         if kept is not None:
-            yield kept
+            yield (wanted.id, "volume", volume.path), kept.value, kept.source
         elif volume.type == "MOUNT":
             yield from self._mount_stage(wanted, volume)
         elif volume.size <= self._disk:
             self._disk -= volume.size
-            yield self._resource(wanted, "volume", volume.path, volume.size)
+            yield (wanted.id, "volume", volume.path), volume.size, ""
         else:
             self.refuse(
                 "disk",
@@ -224,13 +235,13 @@ class _Draft:
                 f"{max(0, self._disk)} of {self._offer.agent.resources.disk} are free",
             )
 
-    def _mount_stage(self, wanted: SetWant, volume: VolumeWant) -> Iterator[ReservedResource]:
+    def _mount_stage(self, wanted: SetWant, volume: VolumeWant) -> Iterator[_Found]:
         """The smallest whole disk that will do, so that large ones stay for large volumes."""
         fitting = [disk for disk in self._mounts if _takes(disk, volume)]
         if fitting:
             disk = min(fitting, key=lambda one: (one.size, one.path))
             self._mounts.remove(disk)
-            yield self._resource(wanted, "volume", volume.path, disk.size, disk.path)
+            yield (wanted.id, "volume", volume.path), disk.size, disk.path
             return
         profile = f"profile {' or '.join(volume.profiles)}" if volume.profiles else "no profile"
         self.refuse(
@@ -306,17 +317,11 @@ class _Draft:
         taken.add(number)
         self._ports[wanted.id, "port", port.name] = number
 
-    def _resource(
-        self,
-        wanted: SetWant,
-        kind: Literal["cpus", "gpus", "memory", "port", "volume"],
-        name: str,
-        value: float,
-        source: str = "",
-    ) -> ReservedResource:
+    def _resource(self, slot: Slot, value: float, source: str) -> ReservedResource:
+        set_id, kind, name = slot
         return ReservedResource(
-            id=str(uuid5(self._id, f"{wanted.id}/{kind}/{name}")),
-            set=wanted.id,
+            id=resource_id(self._id, set_id, kind, name),
+            set=set_id,
             kind=kind,
             value=value,
             name=name,

@@ -90,8 +90,10 @@ def request(
     asked = {want.key: want for want in wants}
 
     def stays(lease: Lease) -> bool:
-        given_back = lease.phase == phase and (ended or lease.step in gone)
-        return not given_back and asked.get(lease.key, lease) == lease
+        if lease.phase == phase and (ended or lease.step in gone):
+            return False
+        want = asked.get(lease.key)
+        return want is None or want == lease
 
     held = [lease for lease in state.held if stays(lease)]
     wanted = [lease for lease in state.wanted if stays(lease)]
@@ -117,6 +119,8 @@ def drop_plan(state: LeaseState, plan: str) -> Settlement:
 
 def _settle(held: list[Lease], wanted: list[Lease]) -> Settlement:
     """Grant what can be granted. ``held`` of the result names the blocker of every want left."""
+    if not wanted:
+        return Settlement(state=LeaseState(held=tuple(held)), grants=[], held={})
     taken: dict[Asset, str] = {asset: lease.phase for lease in held for asset in lease.assets}
     granted: dict[Key, Lease] = {}
     waiting: dict[Key, str] = {}

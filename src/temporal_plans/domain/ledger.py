@@ -12,13 +12,17 @@ from temporal_plans.domain.offer import Offer, Used
 
 
 class AgentRecord(CompactValue):
-    """An agent, since when it is in its state, and the total of what is reserved on it."""
+    """An agent, since when it is in its state, and the total of what is reserved on it.
+
+    ``share`` is that of its offer, kept so that ordering a thousand agents is cheap.
+    """
 
     info: AgentInfo
     state: AgentState = AgentState.ALIVE
     registered: datetime
     since: datetime
     used: Used = Used()
+    share: float = 0.0
 
     @property
     def offer(self) -> Offer:

@@ -7,7 +7,7 @@ are accepted everywhere.
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -43,15 +43,25 @@ class CompactValue(Value):
     For the values that a plan has thousands of: a tree of 2,000 steps must fit one payload.
     """
 
+    _defaults: ClassVar[tuple[tuple[str, str, Any], ...]] = ()
+
+    @classmethod
+    def __pydantic_on_complete__(cls) -> None:
+        """Work out once which fields may be left out, and at which values."""
+        cls._defaults = tuple(
+            (name, field.alias or name, field.get_default(call_default_factory=True))
+            for name, field in cls.model_fields.items()
+            if not field.is_required() and name != "kind"  # kind tells a union apart
+        )
+
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
-        for name, field in type(self).model_fields.items():
-            key = name if name in written else field.alias
-            if name == "kind" or key is None or key not in written or field.is_required():
-                continue  # kind tells a union apart
-            if getattr(self, name) == field.get_default(call_default_factory=True):
-                del written[key]
+        values = self.__dict__
+        for name, alias, default in self._defaults:
+            value = values[name]
+            if value is default or value == default:
+                written.pop(name, None) if name in written else written.pop(alias, None)
         return written
 
 

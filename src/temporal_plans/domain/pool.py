@@ -191,7 +191,9 @@ def reserve(ledger: Ledger, requirement: Requirement, now: datetime) -> Answer:
         return Answer(settled, attempt.reservation)
     since = ledger.waiting[key].since if key in ledger.waiting else now
     waiting = {**ledger.waiting, key: Waiting(requirement=requirement, since=since)}
-    settled = _settle(attempt.ledger.but(waiting=waiting), now)
+    changed = attempt.ledger.but(waiting=waiting)
+    # Nothing was given and nothing came free, so whoever waited before still has to.
+    settled = Change(changed) if attempt.ledger is asked else _settle(changed, now)
     return Answer(settled, None, attempt.refusals)
 
 
@@ -361,23 +363,17 @@ def _place(ledger: Ledger, requirement: Requirement) -> Check | None:
     rule = parse_placement(requirement.placement)
     if rule is None:
         return None
-    owner = requirement.owner
-    return rule.checker(
-        [one for one in ledger.reservations.values() if one.owner == owner], requirement
-    )
+    return rule.checker(tuple(ledger.reservations.values()), requirement)
 
 
 def _offers(ledger: Ledger, held: Reservation | None) -> Iterator[Offer]:
     """All offers, the emptiest first. The one of a pod that moves comes last, without what the pod
     holds there, since it gives that up."""
     former = held.agent if held is not None else ""
-    offers = [record.offer for record in ledger.agents.values()]
-    offers.sort(key=lambda offer: (offer.agent.id == former, offer.share, offer.agent.id))
-    for offer in offers:
-        if held is not None and offer.agent.id == former:
-            yield offer.without(held.resources)
-        else:
-            yield offer
+    order = sorted((name == former, one.share, name) for name, one in ledger.agents.items())
+    for _, _, name in order:
+        offer = ledger.agents[name].offer
+        yield offer.without(held.resources) if held is not None and name == former else offer
 
 
 def _granted(
@@ -444,6 +440,7 @@ def _without(mapping: Mapping[str, _T], key: str) -> dict[str, _T]:
 
 
 def _with_agent(ledger: Ledger, record: AgentRecord) -> Ledger:
+    record = record.but(share=record.offer.share)
     return ledger.but(agents={**ledger.agents, record.info.id: record})
 
 

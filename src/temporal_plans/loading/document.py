@@ -24,7 +24,7 @@ Scalars = Literal["text", "typed"]
 is a version, not a number). ``typed``: numbers and booleans of YAML 1.2's core schema, as JSON."""
 
 MAX_DEPTH = 100
-MAX_NODES = 1_000_000
+MAX_NODES = 200_000
 """Bounds for texts whose aliases multiply."""
 
 _TAGS = "tag:yaml.org,2002:"

@@ -44,12 +44,12 @@ class Shape:
         return {**handler(schema), "pattern": f"^(?:{self.pattern})$"}
 
     def _check(self, value: str) -> str:
-        if re.fullmatch(self.pattern, value, re.DOTALL) is None:
+        if re.fullmatch(self.pattern, value) is None:
             raise wrong(self.message, self.fix)
         return value
 
 
-Text = Annotated[str, Shape(r".*\S.*", "must not be empty")]
+Text = Annotated[str, Shape(r"[\s\S]*\S[\s\S]*", "must not be empty")]
 
 PathElement = Annotated[
     str,

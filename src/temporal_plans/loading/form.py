@@ -49,12 +49,9 @@ class Form(Generic[_Model]):
 
     def genuine(self, problem: Problem) -> bool:
         """Whether a fault found in ``value`` is the writer's own, not a result of mending."""
-        return not any(
-            problem.path == path
-            or problem.path.startswith(f"{path}.")
-            or problem.path == path.rpartition(".")[0]
-            for path in self.mended
-        )
+        path = problem.path
+        parents = {mended.rpartition(".")[0] for mended in self.mended}
+        return path not in parents and not _within(path, self.mended)
 
 
 def read_form(
@@ -82,7 +79,7 @@ def read_form(
 
 
 def _within(path: str, mended: frozenset[str]) -> bool:
-    return any(path == other or path.startswith(f"{other}.") for other in mended)
+    return any(not other or path == other or path.startswith(f"{other}.") for other in mended)
 
 
 def _mend(

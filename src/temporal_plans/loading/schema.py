@@ -22,6 +22,15 @@ def json_schema(kind: Literal["service", "plan"]) -> Schema:
 
 def _service_schema() -> Schema:
     schema = ServiceFile.model_json_schema(by_alias=True)
+    kinds: Schema = schema["$defs"]
+    for kind in kinds.values():
+        if kind.get("type") == "object" and not kind.get("required"):
+            kind["type"] = ["object", "null"]  # ``dcos:`` alone is a network with all defaults
+    plan, phase = kinds["PlanSectionFile"], kinds["PhasePlanFile"]
+    kinds["NamedParameter"] = _parameter_value(kinds["ParameterSpec"])
+    plan["properties"]["parameters"] = _list_or_mapping("ParameterSpec", "NamedParameter")
+    for owner in (plan, phase):
+        _add_strategy_name(owner)
     return {"$schema": _DIALECT, **schema, "title": "Service file of Temporal Plans"}
 
 
@@ -40,10 +49,14 @@ def _plan_schema() -> Schema:
     schema["properties"]["phases"] = _list_or_mapping("PhaseSpec", "NamedPhase")
     schema["properties"]["parameters"] = _list_or_mapping("ParameterSpec", "NamedParameter")
     for owner in (schema, phase, kinds["NamedPhase"]):
-        owner["properties"]["strategy"] = {
-            "anyOf": [{"type": "string"}, {"$ref": "#/$defs/StrategySpec"}]
-        }
+        _add_strategy_name(owner)
     return {"$schema": _DIALECT, **schema, "title": "Plan file of Temporal Plans"}
+
+
+def _add_strategy_name(owner: Schema) -> None:
+    """A strategy is its name, or a mapping with its settings."""
+    options = [{"type": "string"}, {"$ref": "#/$defs/StrategySpec"}]
+    owner["properties"]["strategy"] = {"anyOf": options, "default": "serial"}
 
 
 def _with_words(step: Schema) -> Schema:

@@ -68,7 +68,7 @@ class PoolInput(CompactValue):
     ``heartbeat``: an agent silent for that long is UNREACHABLE; ``give_up``: one unreachable for
     that long is LOST. ``check_owners_every``: how often owners are asked whether they still hold
     what they reserved; nothing younger than ``grace`` is taken from them. After ``history_limit``
-    events the Pool continues as new, with its ``ledger``.
+    events the Pool continues as new, with its ``ledger``, ``packed`` (domain.packing) when large.
     """
 
     name: str = ""
@@ -78,6 +78,7 @@ class PoolInput(CompactValue):
     grace: Duration = timedelta(seconds=30)
     history_limit: int = 4000
     ledger: Ledger | None = None
+    packed: str = ""
 
 
 class HeardMessage(CompactValue):
@@ -180,12 +181,15 @@ class AgentView(CompactValue):
 
 
 class PoolStatus(CompactValue):
-    """Answer of the Pool's query ``status``."""
+    """Answer of the Pool's query ``status``. Of very many only the first are listed, since one
+    answer has 2 MiB at most; ``reserved`` and ``queued`` count all."""
 
     name: str
     agents: tuple[AgentView, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     waiting: tuple["WaitingView", ...] = ()
+    reserved: int = 0
+    queued: int = 0
 
 
 class WaitingView(CompactValue):

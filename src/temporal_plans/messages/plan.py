@@ -129,8 +129,9 @@ class ServiceContext(CompactValue):
 class PlanInput(PlanSpec):
     """Input of the Plan workflow: a plan file as it is, and what may be said beside it.
 
-    ``arguments`` are the parameters' values; ``interrupted`` starts it WAITING. The other fields
-    are the engine's own: ``context`` of a service, ``state`` and ``log`` carried over.
+    ``arguments`` are the parameters' values; ``interrupted`` starts it WAITING; after
+    ``history_limit`` events it and its phases continue as new. The other fields are the engine's
+    own: ``context`` of a service, ``state`` and ``log`` carried over.
     """
 
     arguments: dict[str, str] = {}
@@ -141,13 +142,14 @@ class PlanInput(PlanSpec):
     log: CommandLog = CommandLog()
     seed: int | None = None
     started: datetime | None = None
+    history_limit: int = Field(default=4000, ge=50)
 
 
 class PhaseInput(CompactValue):
     """Input of a Phase workflow, always from its Plan. ``index`` is its place in the plan.
 
-    ``order`` is the last order carried out and ``leased`` the steps whose asset it has, both from
-    an earlier run; ``pace`` the least time between two reports to the plan.
+    ``order`` is the last order carried out, ``leased`` the steps whose asset it has, ``unreported``
+    those whose change the plan has not heard of, all from an earlier run; ``pace`` the least time between two reports to the plan.
     """
 
     index: int
@@ -161,7 +163,9 @@ class PhaseInput(CompactValue):
     seed: int = 0
     order: int = 0
     leased: tuple[int, ...] = ()
+    unreported: tuple[int, ...] = ()
     pace: Duration = timedelta(milliseconds=300)
+    history_limit: int = 4000
 
 
 class PhaseResult(CompactValue):

@@ -24,22 +24,21 @@ from temporal_plans.messages.plan import (
     StepOrder,
 )
 from temporal_plans.messages.service import LeaseGrant
+from temporal_plans.workflows.background import Background
 from temporal_plans.workflows.failures import failure_text
 from temporal_plans.workflows.handlers import should_continue_as_new, tell, wait_or_timeout
 from temporal_plans.workflows.leases import PhaseLeases
 from temporal_plans.workflows.registry import registry
+from temporal_plans.workflows.rolling import Rolling
 from temporal_plans.workflows.running import RunningStep, run_child, run_inline
 from temporal_plans.workflows.tracing import span
-from temporal_plans.workflows.views import phase_view
+from temporal_plans.workflows.views import PlanViewer
 
 CHILDREN_AT_ONCE = 32
 """Steps in flight as child workflows: more stall the server (temporal.md 7.1)."""
 
 INLINE_AT_ONCE = 100
 """Steps in flight inside the phase."""
-
-HARD_LIMIT = 30_000
-"""History events after which no step is begun until the phase could continue as new."""
 
 
 @workflow.defn(name="Phase")
@@ -64,9 +63,9 @@ class Phase:
         self._order = input.order
         self._told_order = input.order
         self._leave = False
-        self._rolling = False
+        self._rolling = Rolling()
         self._running: dict[int, RunningStep] = {}
-        self._changed: set[int] = set()
+        self._changed: set[int] = set(input.unreported)
         self._dirty = True
         self._urgent = False
         self._leases = PhaseLeases(input, self._id)
@@ -77,27 +76,33 @@ class Phase:
             return await self._run()
 
     async def _run(self) -> PhaseResult:
-        reporter = asyncio.create_task(self._report())
+        reporter = Background(self._report)
         try:
             while True:
                 self._dirty = False
                 self._advance()
                 if not self._running and self._at_end():
                     break
-                await workflow.wait_condition(lambda: self._dirty)
-        finally:
-            reporter.cancel()
+                patience = self._rolling.patience(workflow.now())
+                if patience is None:
+                    await workflow.wait_condition(lambda: self._dirty)
+                else:
+                    await wait_or_timeout(lambda: self._dirty, patience)
+        except asyncio.CancelledError:
+            await reporter.stop()
+            raise
+        await reporter.stop()
         complete = self._board.complete and not self._leave
         await self._leases.end(keep=not complete)
         await workflow.wait_condition(workflow.all_handlers_finished)
-        if self._rolling and not self._leave and not self._board.complete:
+        if self._rolling.under_way and not self._leave and not self._board.complete:
             workflow.continue_as_new(self._carried())
         return PhaseResult(
             state=self._board.state, order=self._order, yielded=not self._board.complete
         )
 
     def _at_end(self) -> bool:
-        return self._board.complete or self._leave or self._rolling
+        return self._board.complete or self._leave or self._rolling.under_way
 
     def _carried(self) -> PhaseInput:
         return self._input.but(
@@ -106,18 +111,19 @@ class Phase:
             permitted=self._permitted,
             order=self._order,
             leased=self._leases.held,
+            unreported=tuple(sorted(self._changed)),
         )
 
     # --- what may be worked on ---
 
     def _advance(self) -> None:
         """Start what the strategy picks, hold what it no longer picks."""
-        if should_continue_as_new():
-            self._rolling = True
+        if should_continue_as_new(self._input.history_limit):
+            self._rolling.begin(workflow.now())
         candidates = self._board.candidates() if self._permitted else []
         chosen = {*candidates, *self._board.approvals()}  # what waits for approval has begun
         for index, step in self._running.items():
-            step.permit(index in chosen, leave=self._leave or self._rolling)
+            step.permit(index in chosen, leave=self._leave or self._rolling.under_way)
         if self._leave or not self._may_start():
             return
         room = (INLINE_AT_ONCE if self._input.inline else CHILDREN_AT_ONCE) - len(self._running)
@@ -131,11 +137,11 @@ class Phase:
         self._leases.want([i for i in candidates if i not in self._running])
 
     def _may_start(self) -> bool:
-        """While it would continue as new it begins nothing, unless long work holds it up."""
-        if not self._rolling:
-            return True
-        held_up = any(not step.leaves for step in self._running.values())
-        return held_up and workflow.info().get_current_history_length() < HARD_LIMIT
+        return self._rolling.may_start(
+            workflow.now(),
+            [index for index, step in self._running.items() if not step.leaves],
+            workflow.info().get_current_history_length(),
+        )
 
     def _start(self, index: int) -> None:
         spec, state = self._input.spec.steps[index], self._board.steps[index]
@@ -175,14 +181,16 @@ class Phase:
 
     # --- what the plan hears ---
 
-    async def _report(self) -> None:
+    async def _report(self, task: Background) -> None:
         """Changes, many at a time and not too often; answers to orders at once.
 
         A phase that ends soon never says anything: its result says it all, and is free.
         """
         while True:
-            await workflow.wait_condition(lambda: bool(self._changed) or self._urgent)
-            await wait_or_timeout(lambda: self._urgent, self._input.pace)
+            await workflow.wait_condition(lambda: bool(self._changed) or self._urgent or task.over)
+            await wait_or_timeout(lambda: self._urgent or task.over, self._input.pace)
+            if task.over:
+                return
             changed, self._changed, self._urgent = self._changed, set(), False
             delta = PhaseDelta(
                 phase=self._input.index,
@@ -253,4 +261,4 @@ class Phase:
 
     @workflow.query(name="status", description="The phase and its steps as they are now.")
     def status(self) -> PhaseView:
-        return phase_view(self._board, self._parent)
+        return PlanViewer(self._parent).phase(self._board)

@@ -44,6 +44,7 @@ from temporal_plans.messages.plan import (
     PlanView,
 )
 from temporal_plans.messages.service import PlanReport
+from temporal_plans.workflows.background import Background
 from temporal_plans.workflows.failures import failure_text
 from temporal_plans.workflows.handlers import should_continue_as_new, tell, wait_or_timeout
 from temporal_plans.workflows.log import CommandLogger
@@ -51,7 +52,7 @@ from temporal_plans.workflows.plan_verbs import PlanVerbs
 from temporal_plans.workflows.registry import registry
 from temporal_plans.workflows.running_phase import RunningPhase
 from temporal_plans.workflows.tracing import span
-from temporal_plans.workflows.views import details, plan_view
+from temporal_plans.workflows.views import PlanViewer, details
 
 PHASES_AT_ONCE = 16
 ANSWER_WITHIN = timedelta(seconds=10)
@@ -78,33 +79,38 @@ class Plan(PlanVerbs):
         self._started = input.started or workflow.now()
         self._log = CommandLogger(input.log)
         self._running: dict[int, RunningPhase] = {}
+        self._viewer = PlanViewer(self._id)
         self._rolling = False
         self._dirty = True
         self._reported: Status | None = None
+        self._telling = asyncio.Lock()
 
     @workflow.run
     async def run(self, input: PlanInput) -> PlanResult:
         self._check_input()
         with span(f"plan {self._input.name}", id=self._id):
-            reporter = asyncio.create_task(self._report())
+            reporter = Background(self._report)
             try:
-                await self._until_complete()
+                await self._until_complete(reporter)
             except asyncio.CancelledError:
+                await reporter.stop()
                 await self._report_end()
                 raise
-            finally:
-                reporter.cancel()
         workflow.set_current_details(details(self._board))
         return PlanResult(status=self._board.status, view=self.status())
 
-    async def _until_complete(self) -> None:
+    async def _until_complete(self, reporter: Background) -> None:
         while True:
             await self._run()
             if not self._board.complete:
-                workflow.continue_as_new(self._carried())
+                await reporter.stop()
+                if self._board.complete or not self._running:
+                    workflow.continue_as_new(self._carried())
+                continue
             await self._report_end()
             await workflow.wait_condition(workflow.all_handlers_finished)
             if self._board.complete:  # nobody restarted anything in the last moment
+                await reporter.stop()
                 return
 
     async def _run(self) -> None:
@@ -145,7 +151,7 @@ class Plan(PlanVerbs):
 
     def _advance(self) -> None:
         """Start what the strategy picks, hold what it no longer picks."""
-        if should_continue_as_new():
+        if should_continue_as_new(self._input.history_limit):
             self._rolling = True
         self._permit()
         if not self._rolling:
@@ -170,6 +176,7 @@ class Plan(PlanVerbs):
             backoff=self._input.backoff,
             context=self._input.context,
             seed=self._seed,
+            history_limit=self._input.history_limit,
         )
         self._running[index] = RunningPhase(input, f"{self._id}/{phase.spec.name}", self._ended)
 
@@ -276,9 +283,8 @@ class Plan(PlanVerbs):
 
     @workflow.query(name="status", description="The whole tree as it is now.")
     def status(self) -> PlanView:
-        return plan_view(
+        return self._viewer.plan(
             self._board,
-            self._id,
             service=self._input.context.service if self._input.context else "",
             arguments=self._arguments,
             started=self._started,
@@ -297,16 +303,25 @@ class Plan(PlanVerbs):
 
     # --- what the service hears ---
 
-    async def _report(self) -> None:
-        """The plan's status to its service when it changes, and the details for Temporal's UI."""
+    async def _report(self, task: Background) -> None:
+        """The plan's status to its service when it changes, and the details for Temporal's UI.
+
+        Not that it is complete: that is its end, after which nothing may call it open."""
         while True:
-            await workflow.wait_condition(lambda: self._reported is not self._board.status)
+            await workflow.wait_condition(
+                lambda: (
+                    task.over
+                    or (self._reported is not self._board.status and not self._board.complete)
+                )
+            )
+            if task.over:
+                return
             self._reported = self._board.status
             workflow.set_current_details(details(self._board))
             if self._input.context is None:
                 continue
             await self._tell_service(open=True)
-            await workflow.sleep(REPORT_PACE)
+            await wait_or_timeout(lambda: task.over, REPORT_PACE)
 
     async def _report_end(self) -> None:
         if self._input.context is not None:
@@ -315,7 +330,8 @@ class Plan(PlanVerbs):
     async def _tell_service(self, *, open: bool) -> None:
         context = self._input.context
         assert context is not None
-        report = PlanReport(
-            plan=self._input.name, workflow_id=self._id, status=self._board.status, open=open
-        )
-        await tell(context.workflow_id, "plan_changed", report)
+        async with self._telling:  # signals in flight at the same time may change places
+            report = PlanReport(
+                plan=self._input.name, workflow_id=self._id, status=self._board.status, open=open
+            )
+            await tell(context.workflow_id, "plan_changed", report)

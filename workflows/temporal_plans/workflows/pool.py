@@ -33,6 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from temporal_plans.domain import pool
     from temporal_plans.domain.cluster import AgentInfo, AgentState, Requirement, Reservation
     from temporal_plans.domain.ledger import AgentRecord, Ledger
+    from temporal_plans.domain.packing import pack, unpack
     from temporal_plans.domain.requirements import RequirementError, check_requirement
     from temporal_plans.messages.cluster import (
         AgentLostMessage,
@@ -68,6 +69,9 @@ DESTROY_LIMIT = timedelta(minutes=15)
 TELLING = 100
 """External signals in flight; the server's limit is 2,000 for one workflow."""
 
+READABLE = 500
+"""Up to so many reservations the next run's input is plain JSON; above that it is packed."""
+
 AGENT_EVENTS = 20
 """History that each agent may take before the Pool continues as new, whatever its limit is."""
 
@@ -80,8 +84,8 @@ class PoolWorkflow:
     def __init__(self, settings: PoolInput | None = None) -> None:
         given = settings or PoolInput()
         name = given.name or workflow.info().workflow_id.removeprefix("pool/")
-        self._settings = given.but(name=name, ledger=None)
-        self._ledger: Ledger = given.ledger or Ledger(pool=name)
+        self._settings = given.but(name=name, ledger=None, packed="")
+        self._ledger = _carried(given) or Ledger(pool=name)
         self._watchers: dict[str, asyncio.Task[None]] = {}
         self._watches: dict[str, workflow.ActivityHandle[None]] = {}
         self._superseded: set[str] = set()
@@ -105,7 +109,7 @@ class PoolWorkflow:
             except TimeoutError:
                 await self._check_owners()
         await workflow.wait_condition(self._drained)
-        workflow.continue_as_new(self._settings.but(ledger=self._ledger))
+        workflow.continue_as_new(self._handed_on())
 
     # --- messages ---------------------------------------------------------------------------------
 
@@ -399,8 +403,21 @@ class PoolWorkflow:
         limit = max(self._settings.history_limit, AGENT_EVENTS * len(self._ledger.agents))
         return should_continue_as_new(limit)
 
+    def _handed_on(self) -> PoolInput:
+        if len(self._ledger.reservations) > READABLE:
+            return self._settings.but(packed=pack(self._ledger))
+        return self._settings.but(ledger=self._ledger)
+
     def _drained(self) -> bool:
         return workflow.all_handlers_finished() and not self._telling and not self._destroying
+
+
+def _carried(settings: PoolInput) -> Ledger | None:
+    """What the run before handed on. Raises ApplicationError for what no run can have."""
+    try:
+        return unpack(settings.packed) if settings.packed else settings.ledger
+    except ValueError as error:
+        raise _refused(error) from error
 
 
 def _refused(error: Exception) -> ApplicationError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 
 from temporal_plans.domain import pool
 from temporal_plans.domain.cluster import AgentState, Refusal
@@ -12,6 +13,10 @@ from temporal_plans.messages.cluster import AgentView, Explanation, PoolStatus, 
 SHOWN_REFUSALS = 50
 """Refusals in one answer of ``reserve`` or ``status``; the query ``explain`` gives all."""
 
+SHOWN_RESERVATIONS = 1000
+SHOWN_WAITING = 50
+"""How many the answer of ``status`` lists; it counts all."""
+
 SHOWN_AGENTS = 50
 """Rows of the table of agents."""
 
@@ -20,7 +25,7 @@ def status(ledger: Ledger, now: datetime) -> PoolStatus:
     """Everything in the Pool, with the reasons why those that wait do."""
     reasons: dict[object, tuple[Refusal, ...]] = {}  # evaluated once for all that are alike
     waiting: list[WaitingView] = []
-    for key, one in ledger.waiting.items():
+    for key, one in islice(ledger.waiting.items(), SHOWN_WAITING):
         likeness = pool.likeness(ledger, one.requirement) or key
         if likeness not in reasons:
             reasons[likeness] = shortened(pool.explain(ledger, one.requirement, now))
@@ -30,8 +35,10 @@ def status(ledger: Ledger, now: datetime) -> PoolStatus:
     return PoolStatus(
         name=ledger.pool,
         agents=tuple(_agent(record) for record in ledger.agents.values()),
-        reservations=tuple(ledger.reservations.values()),
+        reservations=tuple(islice(ledger.reservations.values(), SHOWN_RESERVATIONS)),
         waiting=tuple(waiting),
+        reserved=len(ledger.reservations),
+        queued=len(ledger.waiting),
     )
 
 

@@ -106,6 +106,7 @@ class _Child:
         return delta.order == self._orders
 
     def permit(self, permitted: bool, *, leave: bool) -> None:
+        leave = leave and self.leaves  # the others end by themselves
         if (permitted, leave) == (self._permitted, self._leaving):
             return
         self._permitted, self._leaving = permitted, leave

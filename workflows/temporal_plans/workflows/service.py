@@ -251,10 +251,8 @@ class Service:
     )
     async def deploy(self, input: ServiceInput) -> DeployResult:
         installs = not self._target  # it came with the start, and is handled before ``run``
-        await workflow.wait_condition(
-            lambda: DEPLOY in self._plans and DEPLOY not in self._starting
-        )
-        plan = self._plans[DEPLOY].workflow_id
+        await workflow.wait_condition(lambda: bool(self._plans) and DEPLOY not in self._starting)
+        plan = self._plans[DEPLOY].workflow_id if DEPLOY in self._plans else ""
         message = f"plan {plan} is under way" if installs else "nothing changed"
         return DeployResult(
             config_id=self._target,

@@ -25,44 +25,59 @@ def step_view(spec: StepSpec, state: StepState, step_id: str) -> StepView:
     )
 
 
-def phase_view(board: PhaseBoard, plan_id: str) -> PhaseView:
-    name = board.spec.name
-    return PhaseView(
-        id=element_id(plan_id, name),
-        name=name,
-        strategy=label(board.spec.strategy),
-        status=board.status,
-        started=board.started,
-        finished=board.finished,
-        steps=tuple(
-            step_view(spec, state, element_id(plan_id, name, spec.name))
-            for spec, state in zip(board.spec.steps, board.steps, strict=True)
-        ),
-    )
+class PlanViewer:
+    """Views of a plan's boards. Those of steps that did not change are kept: a plan of thousands of
+    steps is looked at often and changes little between two looks."""
 
+    def __init__(self, plan_id: str) -> None:
+        self._plan_id = plan_id
+        self._steps: dict[tuple[str, str], tuple[StepState, StepView]] = {}
 
-def plan_view(
-    board: PlanBoard,
-    plan_id: str,
-    *,
-    service: str = "",
-    arguments: Mapping[str, str],
-    started: datetime | None,
-) -> PlanView:
-    finished = [phase.finished for phase in board.phases if phase.finished]
-    return PlanView(
-        id=plan_id,
-        name=board.spec.name,
-        service=service,
-        strategy=label(board.spec.strategy),
-        status=board.status,
-        parameters=dict(arguments),
-        errors=board.errors,
-        waiting=board.waits(),
-        started=started,
-        finished=max(finished, default=None) if board.complete else None,
-        phases=tuple(phase_view(phase, plan_id) for phase in board.phases),
-    )
+    def plan(
+        self,
+        board: PlanBoard,
+        *,
+        service: str = "",
+        arguments: Mapping[str, str],
+        started: datetime | None,
+    ) -> PlanView:
+        finished = [phase.finished for phase in board.phases if phase.finished]
+        return PlanView(
+            id=self._plan_id,
+            name=board.spec.name,
+            service=service,
+            strategy=label(board.spec.strategy),
+            status=board.status,
+            parameters=dict(arguments),
+            errors=board.errors,
+            waiting=board.waits(),
+            started=started,
+            finished=max(finished, default=None) if board.complete else None,
+            phases=tuple(self.phase(phase) for phase in board.phases),
+        )
+
+    def phase(self, board: PhaseBoard) -> PhaseView:
+        name = board.spec.name
+        return PhaseView(
+            id=element_id(self._plan_id, name),
+            name=name,
+            strategy=label(board.spec.strategy),
+            status=board.status,
+            started=board.started,
+            finished=board.finished,
+            steps=tuple(
+                self._step(name, spec, state)
+                for spec, state in zip(board.spec.steps, board.steps, strict=True)
+            ),
+        )
+
+    def _step(self, phase: str, spec: StepSpec, state: StepState) -> StepView:
+        known = self._steps.get((phase, spec.name))
+        if known is not None and known[0] is state:
+            return known[1]
+        view = step_view(spec, state, element_id(self._plan_id, phase, spec.name))
+        self._steps[phase, spec.name] = state, view
+        return view
 
 
 def details(board: PlanBoard) -> str:

@@ -9,6 +9,7 @@ true exit code.
 On disk, everything is below the work directory (``AgentSettings.work_dir``)::
 
     agent.lock                    held by the one agent that uses this directory
+    supervisor.pyc                the supervisors' program (``shim``), compiled at the agent's start
     launches.log                  one line for every process started: time, task id
     tasks/<task id>/
         task.json                 what was asked for; never a secret's value

@@ -145,9 +145,10 @@ def without_secrets(uri: str) -> str:
 
 def _reason(problem: BaseException) -> str:
     if isinstance(problem, urllib.error.HTTPError):
+        problem.close()
         return f"the server answered {problem.code} {problem.reason}"
     if isinstance(problem, urllib.error.URLError):
         return f"could not be reached: {problem.reason}"
     if isinstance(problem, OSError) and problem.strerror:
         return problem.strerror
-    return str(problem) or type(problem).__name__
+    return str(problem).partition("\n")[0].rstrip(":") or type(problem).__name__

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+from pathlib import Path
 
 from temporal_plans.activities.agent.refusal import TaskRefused
 from temporal_plans.domain.model import Value
@@ -36,6 +37,26 @@ def identity_for(user: str | None, *, field: str, allow_root: bool) -> tuple[Ide
         raise TaskRefused(f"{field}: this agent runs no tasks as root; name another user")
     groups = tuple(os.getgrouplist(user, entry.pw_gid))
     return Identity(name=user, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups), ""
+
+
+def closed_above(path: Path, identity: Identity) -> Path | None:
+    """The first directory above ``path`` that a user may not pass, from the root down; or None.
+
+    A task starts in its sandbox all the same, but can't reach it by its absolute path.
+    """
+    if identity.uid == 0:
+        return None
+    for parent in reversed(path.parents):
+        stat = parent.stat()
+        if stat.st_uid == identity.uid:
+            passes = stat.st_mode & 0o100
+        elif stat.st_gid in identity.groups:
+            passes = stat.st_mode & 0o010
+        else:
+            passes = stat.st_mode & 0o001
+        if not passes:
+            return parent
+    return None
 
 
 def _stays(user: str | None) -> str:

@@ -116,6 +116,7 @@ class WorkDir:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.launches = self.root / "launches.log"
+        self.supervisor = self.root / "supervisor.pyc"
         self._tasks = self.root / "tasks"
         self._volumes = self.root / "volumes"
         self._reservations = self.root / "reservations"

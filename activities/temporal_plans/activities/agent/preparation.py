@@ -3,15 +3,17 @@
 import asyncio
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from temporal_plans.activities.agent.capabilities import unsupported
 from temporal_plans.activities.agent.cgroups import CgroupTree, limits_of
 from temporal_plans.activities.agent.environment import Place, task_environment
 from temporal_plans.activities.agent.fetch import Fetcher
-from temporal_plans.activities.agent.identity import Identity, identity_for
+from temporal_plans.activities.agent.finishing import finished
+from temporal_plans.activities.agent.identity import Identity, closed_above, identity_for
 from temporal_plans.activities.agent.layout import TaskDir, WorkDir, directory_name
 from temporal_plans.activities.agent.pods import AskedPod
 from temporal_plans.activities.agent.records import ReservationRecord, TaskRecord
@@ -25,7 +27,8 @@ from temporal_plans.domain.cluster import ReservedResource
 from temporal_plans.domain.service import PodSpec, TaskSpec, task_instance_name
 from temporal_plans.messages.cluster import LaunchInput
 
-T = TypeVar("T")
+_PREPARING_AT_ONCE = 32
+"""Threads that fetch and extract: of their own, so that slow servers hold nothing else up."""
 
 
 class Prepared(NamedTuple):
@@ -56,6 +59,7 @@ class Preparation:
         self._secrets = secrets
         self._cgroups = cgroups
         self._raisable = raisable_rlimits
+        self._threads = ThreadPoolExecutor(_PREPARING_AT_ONCE, thread_name_prefix="prepare")
 
     async def prepare(
         self,
@@ -94,7 +98,12 @@ class Preparation:
             rlimits=limits.limits,
             cgroup=self._cgroup(task_id, pod, task),
         )
-        notes = (user_note, limits.note, read_only_note(pod.host_volumes))
+        notes = (
+            user_note,
+            _path_note(directory.sandbox, identity),
+            limits.note,
+            read_only_note(pod.host_volumes),
+        )
         return Prepared(spec, "; ".join(note for note in notes if note))
 
     def _volumes(self, order: LaunchInput, pod: PodSpec, task: TaskSpec) -> dict[str, Path]:
@@ -202,7 +211,8 @@ class Preparation:
             sandbox.write_configs(task.configs, env)
             sandbox.give_to(identity)
 
-        await _in_thread(fill, fetcher.stop)
+        filling = asyncio.get_running_loop().run_in_executor(self._threads, fill)
+        await finished(filling, fetcher.stop)
 
     def _cgroup(self, task_id: str, pod: PodSpec, task: TaskSpec) -> str | None:
         if self._cgroups is None:
@@ -246,13 +256,8 @@ def task_record(order: LaunchInput, name: str, task_id: str, asked: AskedPod | N
     )
 
 
-async def _in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Runs ``work`` in a thread. Cancelled, it asks the thread to stop and waits until it has."""
-    running = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        stop()
-        await asyncio.wait([running])
-        running.exception()
-        raise
+def _path_note(sandbox: Path, identity: Identity | None) -> str:
+    closed = closed_above(sandbox, identity) if identity else None
+    if closed is None or identity is None:
+        return ""
+    return f"{identity.name} can't use absolute paths of the sandbox: {closed} lets nobody pass"

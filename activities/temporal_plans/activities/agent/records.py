@@ -26,10 +26,13 @@ class TaskRecord(CompactValue):
     created: datetime
 
 
-class KillRecord(CompactValue):
-    """``kill.json``: somebody wants the task dead, and what it is to be called then."""
+class KillRecord(Value):
+    """``kill.json``: somebody wants the task dead, and what it is to be called then.
 
-    grace: float = 0.0
+    No ``CompactValue``: the supervisor reads the file too, and knows no defaults.
+    """
+
+    grace: float
     state: Literal[TaskState.KILLED, TaskState.FAILED] = TaskState.KILLED
     reason: str = ""
 

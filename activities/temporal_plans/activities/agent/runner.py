@@ -10,16 +10,18 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporal_plans.activities.agent import shim
 from temporal_plans.activities.agent.checks import ready, run_check, unhealthy
 from temporal_plans.activities.agent.files import remove_tree
+from temporal_plans.activities.agent.finishing import finished
 from temporal_plans.activities.agent.layout import TaskDir, WorkDir
 from temporal_plans.activities.agent.outbox import Outbox
 from temporal_plans.activities.agent.pods import PodSource
-from temporal_plans.activities.agent.preparation import Preparation, task_record
+from temporal_plans.activities.agent.preparation import Preparation, Prepared, task_record
 from temporal_plans.activities.agent.records import (
     Ending,
     KillRecord,
@@ -37,6 +39,7 @@ from temporal_plans.activities.agent.supervision import (
     ShimSpec,
     SpawnOutcome,
     ask_to_end,
+    compile_supervisor,
     life_of,
     orphan_ended,
     read_spec,
@@ -50,6 +53,7 @@ from temporal_plans.messages.cluster import LaunchInput, TaskLaunch
 _log = logging.getLogger(__name__)
 
 _STARTING_PATIENCE = 5.0
+_STOPPING_PATIENCE = 10.0
 _ASK_AGAIN = 1.0
 _TIDY_EVERY = 600.0
 
@@ -79,12 +83,23 @@ class AgentTask:
         self.preparing: asyncio.Task[Any] | None = None
         """who prepares it; until there is a process, a kill may cancel that"""
         self.reporting = asyncio.Lock()
+        self.wish: KillRecord | None = None
+        """that it be dead, in case the disk could not take it"""
         self.ended = asyncio.Event()
         self.monitors: set[asyncio.Task[None]] = set()
 
     @property
     def over(self) -> bool:
         return self.latest is not None and self.latest.state.terminal
+
+    @property
+    def followed(self) -> bool:
+        """Its end was reported, or will be."""
+        return self.over or bool(self.monitors)
+
+    @property
+    def kill(self) -> KillRecord | None:
+        return self.directory.kill or self.wish
 
     def keep_record(self) -> None:
         """Writes the record down, if what is on disk differs. OSError when that fails."""
@@ -117,20 +132,24 @@ class TaskRunner:
     # --- the agent's own life -------------------------------------------------------------------
 
     def start(self) -> None:
-        """Adopts what an agent before this one left on the work directory."""
+        """Adopts what an agent before this one left on the work directory. OSError."""
+        compile_supervisor(self._work_dir.supervisor)
         for directory in self._work_dir.tasks():
             record = directory.task
             if record is None:  # made, but nothing was begun; the order will come again
                 remove_tree(directory.path)
                 continue
             task = self._tasks[record.task_id] = AgentTask(directory, record)
+            task.latest = directory.status
             self._spawn(self._adopt(task), f"adopt {record.task_id}")
         self._spawn(self._tidy_for_ever(), "tidy")
 
     async def stop(self) -> None:
         """Ends this process' part. Tasks go on, unless the settings say otherwise."""
         if self._settings.kill_tasks_on_exit:
-            await self.kill(tuple(self._tasks), timedelta(), "the agent stopped")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STOPPING_PATIENCE):
+                    await self.kill(tuple(self._tasks), timedelta(), "the agent stopped")
         running = [*self._background, *(m for task in self._tasks.values() for m in task.monitors)]
         for job in running:
             job.cancel()
@@ -138,12 +157,10 @@ class TaskRunner:
         await self._outbox.close(patience=2.0)
 
     async def _adopt(self, task: AgentTask) -> None:
-        task.latest = task.directory.status
-        if task.latest is not None and task.latest.state.terminal:
-            task.ended.set()
         if task.latest is not None:
             self._post(task, task.latest.but(told=False))
-        if task.ended.is_set():
+        if task.over:
+            task.ended.set()
             return
         if life_of(task.directory) is Life.NOT_STARTED:
             await asyncio.sleep(_STARTING_PATIENCE)  # its supervisor may be just beginning
@@ -151,7 +168,7 @@ class TaskRunner:
             waits_for_its_order = task.latest is None and task.directory.kill is None
             if life_of(task.directory) is Life.NOT_STARTED and waits_for_its_order:
                 return
-            if not task.over:
+            if not task.followed:
                 await self._follow(task, told=False)
 
     # --- launching ------------------------------------------------------------------------------
@@ -191,16 +208,18 @@ class TaskRunner:
                     return await self._follow(task, told=True)
                 return await self._prepare_and_start(task, order, launch, progress)
             except TaskRefused as problem:
-                return await self._settle(task, Ending(problem.state, str(problem)), told=True)
+                return await self._refuse(task, Ending(problem.state, str(problem)))
             except OSError as problem:
+                if life_of(task.directory) is not Life.NOT_STARTED:
+                    raise  # it runs, and the next try of this order finds it
                 what = f"{problem.strerror or problem}: {problem.filename or 'the work directory'}"
-                return await self._settle(task, Ending(TaskState.ERROR, what), told=True)
+                return await self._refuse(task, Ending(TaskState.ERROR, what))
 
     async def _prepare_and_start(
         self, task: AgentTask, order: LaunchInput, launch: TaskLaunch, progress: Progress
     ) -> TaskStatus:
         if self._work_dir.forbidden(launch.task_id).exists():
-            kill = KillRecord(reason="killed")
+            kill = KillRecord(grace=0, reason="killed")
             return await self._settle(task, never_started(kill), told=True)
         task.preparing = asyncio.current_task()
         try:
@@ -211,17 +230,24 @@ class TaskRunner:
                 order, launch.task, launch.task_id, asked, task.directory, progress
             )
         except asyncio.CancelledError:
-            wish, me = task.directory.kill, asyncio.current_task()
+            wish, me = task.kill, asyncio.current_task()
             if wish is None or me is None:
                 raise
             me.uncancel()
             return await self._settle(task, never_started(wish), told=True)
         finally:
             task.preparing = None
-        outcome = await spawn(task.directory, prepared.spec)
-        return await self._started(task, outcome, prepared.notes)
+        return await finished(self._start(task, prepared))
 
-    async def _started(self, task: AgentTask, outcome: SpawnOutcome, notes: str) -> TaskStatus:
+    async def _refuse(self, task: AgentTask, end: Ending) -> TaskStatus:
+        """Reports a task that is not started, after making sure that it never will be."""
+        with suppress(OSError):
+            self._wish(task, KillRecord(grace=0, reason=end.message))
+        return await self._settle(task, end, told=True)
+
+    async def _start(self, task: AgentTask, prepared: Prepared) -> TaskStatus:
+        """Cut off in the middle, it would leave a process that nobody watches."""
+        outcome = await spawn(self._work_dir.supervisor, task.directory, prepared.spec)
         if outcome is SpawnOutcome.BUSY:
             await self._until_started(task)
         elif outcome is SpawnOutcome.BROKEN and life_of(task.directory) is Life.NOT_STARTED:
@@ -229,7 +255,7 @@ class TaskRunner:
                 f"the task's supervisor broke; see supervisor.log in {task.directory.path}",
                 TaskState.FAILED,
             )
-        return await self._follow(task, told=True, notes=notes)
+        return await self._follow(task, told=True, notes=prepared.notes)
 
     async def _until_started(self, task: AgentTask) -> None:
         """Another supervisor of the same task is at it; it has started or gone in a moment."""
@@ -243,8 +269,7 @@ class TaskRunner:
 
     async def _follow(self, task: AgentTask, *, told: bool, notes: str = "") -> TaskStatus:
         """Takes a task as it is found: reports its start or end, and watches it from then on."""
-        life = life_of(task.directory)
-        kill = task.directory.kill
+        life, kill = life_of(task.directory), task.kill
         if life is Life.NOT_STARTED:
             if kill is not None:
                 return await self._settle(task, never_started(kill), told=told)
@@ -270,7 +295,7 @@ class TaskRunner:
         """Reports the end of a task, whenever it comes."""
         while True:
             life = life_of(task.directory)
-            started, kill = task.directory.started, task.directory.kill
+            started, kill = task.directory.started, task.kill
             if life is Life.ENDED and (exit := task.directory.exit) is not None:
                 await self._settle(task, ending(exit, kill))
                 return
@@ -278,7 +303,7 @@ class TaskRunner:
                 await supervisor_ended(task.directory)
             elif life is Life.ORPHANED:
                 await orphan_ended(task.directory)
-                if (kill := task.directory.kill) is not None:
+                if (kill := task.kill) is not None:
                     await self._settle(task, orphan_killed(kill))
                     return
             elif started is not None:
@@ -364,19 +389,29 @@ class TaskRunner:
         if task.preparing is not None:
             task.preparing.cancel()
         async with task.starting:  # a start that can't be stopped any more is over soon
-            if not task.over and not task.monitors:
+            if not task.followed:
                 await self._follow(task, told=False)
         await self._end(task)
         assert task.latest is not None
         return task.latest
 
     def _wish(self, task: AgentTask, kill: KillRecord) -> None:
-        """Writes down that a task is to die: the first reason stays, the shorter grace counts."""
-        task.keep_record()
-        before = task.directory.kill
+        """Writes down that a task is to die: the first reason stays, the shorter grace counts.
+
+        A task that runs can be ended without the file, if the disk is full; its supervisor then
+        knows no grace period but the task's own.
+        """
+        before = task.kill
         if before is not None:
             kill = before.but(grace=min(before.grace, kill.grace))
-        task.directory.kill = kill
+        task.wish = kill
+        try:
+            task.keep_record()
+            task.directory.kill = kill
+        except OSError as problem:
+            if task.directory.started is None:
+                raise  # then only the file keeps it from starting
+            _log.error("the end of %s can't be written down: %s", task.record.task_id, problem)
 
     async def _end(self, task: AgentTask) -> None:
         """Has a task ended as was wished; returns when it is."""

@@ -36,12 +36,14 @@ class Sandbox:
 
     def link_volumes(self, identity: Identity | None) -> None:
         """Makes the volumes that aren't there yet, and links all at their paths."""
+        work_dir = self.path.parents[2]
         for path, directory in self._volumes.items():
             if not directory.exists():
                 directory.mkdir(mode=0o755)
             if identity is not None and directory.stat().st_uid != identity.uid:
                 os.chown(directory, identity.uid, identity.gid)
-            self._link(path, directory, f"volume {path!r}")
+            within = directory.is_relative_to(work_dir)
+            self._link(path, directory, f"volume {path!r}", relative=within)
 
     def link_host_volumes(self, volumes: tuple[HostVolume, ...]) -> None:
         """Links directories of the machine itself."""
@@ -72,12 +74,15 @@ class Sandbox:
         if identity is not None:
             give_away(self.path, identity.uid, identity.gid)
 
-    def _link(self, path: str, target: Path, field: str) -> None:
+    def _link(self, path: str, target: Path, field: str, *, relative: bool = False) -> None:
+        """``relative``: works for users whom the directories above the work directory keep out."""
         link = self._inside(path, field)
         self._make_parents(link, field)
         if link.is_symlink() or link.exists():
             raise TaskRefused(f"{field}: the sandbox has something at {path} already")
-        link.symlink_to(target)
+        link.symlink_to(
+            os.path.relpath(target.resolve(), link.parent.resolve()) if relative else target
+        )
 
     def _write(self, path: str, data: bytes, mode: int, field: str) -> None:
         target = self._inside(path, field)

@@ -28,7 +28,10 @@ import resource
 import signal
 import sys
 import time
-from typing import Any, NamedTuple, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would be an eighth of the start-up
+    from typing import Any, NoReturn
 
 LOCK_PATIENCE = 0.5
 """Seconds to wait for the lock: others only hold it for a moment to see whether we live."""
@@ -40,14 +43,15 @@ _SIGNALS = {signal.SIGCHLD, signal.SIGTERM}
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-class ProcessStat(NamedTuple):
+class ProcessStat:
     """What ``/proc/<pid>/stat`` says. ``start`` is in clock ticks since the machine's boot."""
 
-    pid: int
-    state: str
-    parent: int
-    session: int
-    start: int
+    def __init__(self, pid: int, state: str, parent: int, session: int, start: int) -> None:
+        self.pid = pid
+        self.state = state
+        self.parent = parent
+        self.session = session
+        self.start = start
 
 
 def process_stat(pid: int) -> ProcessStat | None:
@@ -95,7 +99,7 @@ def boot_id() -> str:
         return file.read().strip()
 
 
-def write_json(path: str, value: dict[str, Any]) -> None:
+def write_json(path: str, value: "dict[str, Any]") -> None:
     """Writes a file so that others see all of it or nothing, also after a loss of power."""
     temporary = f"{path}.{os.getpid()}.new"
     with open(temporary, "w", encoding="utf-8") as file:
@@ -112,7 +116,7 @@ class TaskFailedToStart(Exception):
 class Supervisor:
     """Starts one process, waits for its end, ends what is left of it, and writes down how."""
 
-    def __init__(self, directory: str, spec: dict[str, Any]) -> None:
+    def __init__(self, directory: str, spec: "dict[str, Any]") -> None:
         self._directory = directory
         self._spec = spec
         self._child = 0
@@ -143,7 +147,7 @@ class Supervisor:
             os.waitpid(self._child, 0)
             raise TaskFailedToStart(complaint)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> "dict[str, Any]":
         """Waits for the end of the task and of all that it started; the exit record."""
         while self._descendants_left():
             if self._status is not None and not self._killed:
@@ -174,7 +178,7 @@ class Supervisor:
         os.write(log, line.encode())
         os.close(log)
 
-    def _become_task(self, go: int, error: int) -> NoReturn:
+    def _become_task(self, go: int, error: int) -> "NoReturn":
         """In the new process: everything that the task asked for, then its command."""
         try:
             if os.read(go, 2) != b"go":
@@ -183,8 +187,8 @@ class Supervisor:
             self._redirect()
             self._limit()
             self._join_cgroup()
+            os.chdir(self._spec["sandbox"])  # as we are: the user may be let in, but not past
             self._change_user()
-            self._enter(self._spec["sandbox"])
             os.umask(0o022)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
                 signal.signal(number, signal.SIG_DFL)
@@ -234,15 +238,6 @@ class Supervisor:
         except OSError as problem:
             raise TaskFailedToStart(
                 f"user {identity['name']}: the agent may not switch to it: {problem}"
-            ) from None
-
-    def _enter(self, sandbox: str) -> None:
-        try:
-            os.chdir(sandbox)
-        except OSError as problem:
-            raise TaskFailedToStart(
-                f"the task's user can't enter its sandbox {sandbox}: {problem}; every directory "
-                "above the agent's work directory must let others pass (chmod o+x)"
             ) from None
 
     # --- ending it ------------------------------------------------------------------------------
@@ -307,7 +302,7 @@ class Supervisor:
             and time.monotonic() > self._deadline + STRAGGLER_PATIENCE
         )
 
-    def _exit_record(self) -> dict[str, Any]:
+    def _exit_record(self) -> "dict[str, Any]":
         code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
         return {
             "code": code if code is not None and code >= 0 else None,

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import py_compile
 import signal
 import subprocess
 import sys
@@ -64,19 +65,24 @@ class SpawnOutcome(StrEnum):
     BROKEN = ""
 
 
-async def spawn(directory: TaskDir, spec: ShimSpec) -> SpawnOutcome:
+def compile_supervisor(program: Path) -> None:
+    """Compiles the supervisor's program into a file: it starts for every task. OSError."""
+    py_compile.compile(shim.__file__, cfile=str(program), doraise=True)
+
+
+async def spawn(program: Path, directory: TaskDir, spec: ShimSpec) -> SpawnOutcome:
     """Starts a supervisor; returns when the task runs, or never will. OSError when it can't be."""
-    return await asyncio.to_thread(_spawn, directory.path, spec)
+    return await asyncio.to_thread(_spawn, program, directory.path, spec)
 
 
-def _spawn(directory: Path, spec: ShimSpec) -> SpawnOutcome:
+def _spawn(program: Path, directory: Path, spec: ShimSpec) -> SpawnOutcome:
     payload = os.memfd_create("task")  # in memory only; stays the supervisor's descriptor 0
     try:
         with open(payload, "wb", closefd=False) as file:
             file.write(spec.to_json())
         os.lseek(payload, 0, os.SEEK_SET)
         done = subprocess.run(
-            [sys.executable, "-I", "-S", shim.__file__, str(directory)],
+            [sys.executable, "-I", "-S", str(program), str(directory)],
             stdin=payload,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

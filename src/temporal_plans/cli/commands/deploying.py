@@ -31,13 +31,12 @@ def deploy(
     wait: WaitOption = False,
 ) -> None:
     """Install a service from its file: start it and run its plan `deploy`."""
-    from temporal_plans.cli.files import environment
+    from temporal_plans.cli.files import service_file
     from temporal_plans.cli.output import complain, say
     from temporal_plans.cli.running import ask_until_interrupted
     from temporal_plans.cli.showing import waited
-    from temporal_plans.loading.service import load_service
 
-    spec = load_service(file, environment(env, env_file))
+    spec = service_file(file, env, env_file)
 
     async def deployed(client: "PlansClient") -> int:
         result = await client.deploy(spec, pool=pool)
@@ -85,10 +84,9 @@ def run(
 
 def validate(file: FileArgument, env: EnvOption = None, env_file: EnvFileOption = None) -> None:
     """Check a service file or a plan file, and show the plans that it would give."""
-    from temporal_plans.cli.files import environment
     from temporal_plans.cli.validating import validated
 
-    raise typer.Exit(validated(file, environment(env, env_file)))
+    raise typer.Exit(validated(file, env, env_file))
 
 
 class _FileKind(StrEnum):

@@ -102,7 +102,7 @@ def dev(
         ),
         kill_tasks=not keep_tasks,
     )
-    with process("temporal-plan-dev", log_level="warning") as telemetry:
+    with process("temporal-plan-dev", log_level="error") as telemetry:
         settings = replace(settings, plugins=telemetry.plugins, runtime=telemetry.runtime)
         asyncio.run(run_dev(settings))
 
@@ -136,8 +136,16 @@ def demo(
             f"{timeout!r} is no time such as 90s or 2m", param_hint="--timeout"
         )
     directory = state_dir.resolve() if state_dir else None
-    with process("temporal-plan-demo", log_level="error"):
-        code = asyncio.run(run_demo(state_dir=directory, keep=keep, timeout=limit))
+    with process("temporal-plan-demo", log_level="error") as telemetry:
+        code = asyncio.run(
+            run_demo(
+                state_dir=directory,
+                keep=keep,
+                timeout=limit,
+                plugins=telemetry.plugins,
+                runtime=telemetry.runtime,
+            )
+        )
     raise typer.Exit(code)
 
 

@@ -44,7 +44,7 @@ def show(
     flags: ConnectionFlags,
     plan: Annotated[
         str,
-        typer.Argument(metavar="[PLAN]", help="A plan; all plans of the service when left out."),
+        typer.Argument(help="A plan; all plans of the service when left out."),
     ] = "",
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Show it until it ends; 0 if COMPLETE, else 1.")
@@ -176,9 +176,7 @@ def tasks(flags: ConnectionFlags, json: JsonOption = False, service: ServiceOpti
 
 def logs(
     flags: ConnectionFlags,
-    task: Annotated[
-        str, typer.Argument(metavar="TASK", help="A task's name, or the id of one launch.")
-    ],
+    task: Annotated[str, typer.Argument(help="A task's name, or the id of one launch.")],
     stderr: Annotated[bool, typer.Option("--stderr", help="Its stderr, not its stdout.")] = False,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from temporal_plans.domain.plan import StrategySpec
+from temporal_plans.domain.status import Status
 from temporal_plans.domain.strategies.element import Element
 
 
@@ -11,6 +12,10 @@ def dependency(elements: Sequence[Element], spec: StrategySpec, seed: int) -> Se
 
     Only the recorded edges count; they are not followed further (reference 2.2).
     """
-    complete = {e.name for e in elements if e.complete}
-    complete -= {e.name for e in elements if not e.complete}  # several may share a name
-    return [e for e in elements if e.eligible and complete.issuperset(e.depends_on)]
+    complete = {e.name for e in elements if e.status is Status.COMPLETE}
+    complete -= {e.name for e in elements if e.status is not Status.COMPLETE}  # a name used twice
+    return [
+        e
+        for e in elements
+        if e.eligible and (not e.depends_on or complete.issuperset(e.depends_on))
+    ]

@@ -46,6 +46,10 @@ HEARTBEAT = timedelta(seconds=10)
 """An agent that dies in an activity is noticed after this long."""
 
 
+_UNDER_WAY = (Status.STARTING, Status.STARTED)
+"""A step with tasks that reads otherwise has to launch them anew: they failed, or are gone."""
+
+
 async def run_pod(step: StepContext) -> None:
     """Launch, or take up what an earlier run of the workflow launched; then follow the tasks."""
     work, context = step.work, step.place.context
@@ -53,12 +57,12 @@ async def run_pod(step: StepContext) -> None:
     if context is None:
         step.set(transitions.failed(step.state, "a pod step needs a service; deploy it with one"))
         return
-    if step.state.tasks:
+    if step.state.tasks and step.state.status in _UNDER_WAY:
         step.committed = True
         await _subscribe(step, context)
     else:
         await _launch(step, work, context, await _prepared(step, work, context))
-    await step.until(lambda: step.state.status not in (Status.STARTING, Status.STARTED))
+    await step.until(lambda: step.state.status not in _UNDER_WAY)
 
 
 async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -> PreparePodResult:
@@ -126,9 +130,7 @@ async def _launch(
     )
     try:
         # A report that the tasks are gone (their agent was given up) ends the wait for the launch.
-        await workflow.wait_condition(
-            lambda: launch.done() or step.state.status not in (Status.STARTING, Status.STARTED)
-        )
+        await workflow.wait_condition(lambda: launch.done() or step.state.status not in _UNDER_WAY)
     finally:
         if not launch.done():
             launch.cancel()

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 from temporalio.client import Client
@@ -25,6 +25,8 @@ from temporal_plans.domain.cluster import Reservation, ReservedResource
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, TaskSpec
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import LaunchInput, TaskLaunch
+
+T = TypeVar("T")
 
 WAIT = 20.0
 """Seconds until a test stops waiting for what should come in a fraction of one."""
@@ -163,7 +165,8 @@ class Bench:
         return [reports[sequence] for sequence in sorted(reports)]
 
 
-async def within(work: Awaitable[Any]) -> Any:
+async def within(work: Awaitable[T]) -> T:
+    """The result of what should take a fraction of a second; TimeoutError when it doesn't come."""
     async with asyncio.timeout(WAIT):
         return await work
 

@@ -1,0 +1,75 @@
+"""The plan of release.yml in Python, for which a list of servers is enough.
+
+python release.py 1.0.0
+"""
+
+import argparse
+import asyncio
+from collections.abc import Iterator
+
+from activities.site import Installation, Release, build_site, install_site
+from workflows.close_release import CloseRelease
+
+from temporal_plans import build
+from temporal_plans.client import PlansClient, connect
+from temporal_plans.domain.plan import PlanSpec
+
+SERVERS = ("a-web1", "a-web2", "b-web1", "b-web2")
+RELEASE = Release(version="${VERSION}", root="${ROOT}")
+
+
+def roll_out() -> Iterator[build.Step]:
+    for server in SERVERS:
+        installation = Installation(RELEASE.version, RELEASE.root, server=server)
+        install = build.activity(install_site, installation, name=f"{server}-install")
+        yield install
+        yield build.custom(
+            "http-check",
+            {
+                "url": f"${{URL}}/servers/{server}/index.html",
+                "expect": "Version ${VERSION}",
+                "every": "${EVERY}",
+                "within": "${WITHIN}",
+            },
+            name=f"{server}-check",
+            depends_on=[install],
+        )
+
+
+def release_plan() -> PlanSpec:
+    return build.plan(
+        "release-site",
+        build.phase("build", build.activity(build_site, RELEASE, name="build")),
+        build.phase(
+            "roll-out", *roll_out(), strategy=build.strategy("zone-by-zone", separator="-")
+        ),
+        build.phase("close", build.workflow(CloseRelease, RELEASE, name="record")),
+        description="Brings a version of the site to all servers, zone by zone",
+        parameters=[
+            build.parameter("VERSION", required=True, pattern=r"[0-9]+(\.[0-9]+)*"),
+            build.parameter(
+                "ROOT", default="site", description="the folder that the web servers serve"
+            ),
+            build.parameter(
+                "URL", default="http://127.0.0.1:8099", description="where they serve it"
+            ),
+            build.parameter("EVERY", default="2s", description="how often a server is looked at"),
+            build.parameter(
+                "WITHIN",
+                default="1m",
+                description="how long a server may take to show the version",
+            ),
+        ],
+    )
+
+
+async def main(version: str) -> None:
+    plans = PlansClient(await connect())
+    plan_id = await plans.run(release_plan(), arguments={"VERSION": version})
+    print(f"Started {plan_id}. Follow it with: temporal-plan show {plan_id} --watch")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Release a version of the site.")
+    parser.add_argument("version")
+    asyncio.run(main(parser.parse_args().version))

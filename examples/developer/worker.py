@@ -1,0 +1,39 @@
+"""The worker of this project: it runs plans, and all that our plans use.
+
+It finds its Temporal server as the ``temporal`` CLI does (TEMPORAL_ADDRESS ...).
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from activities.site import build_site, fetch_page, install_site, prune_builds, record_release
+from temporalio.worker import Worker
+from workflows.close_release import CloseRelease
+from workflows.http_check import http_check
+from workflows.zones import zone_by_zone
+
+from temporal_plans.client import connect
+from temporal_plans.worker.plugin import PlansPlugin
+
+STRATEGIES = {"zone-by-zone": zone_by_zone}
+STEP_KINDS = {"http-check": http_check}
+WORKFLOWS = [CloseRelease]
+ACTIVITIES = [build_site, fetch_page, install_site, prune_builds, record_release]
+
+
+async def main() -> None:
+    client = await connect(plugins=[PlansPlugin(strategies=STRATEGIES, step_kinds=STEP_KINDS)])
+    with ThreadPoolExecutor() as executor:
+        await Worker(
+            client,
+            task_queue="plans",
+            workflows=WORKFLOWS,
+            activities=ACTIVITIES,
+            activity_executor=executor,
+        ).run()
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -1,0 +1,23 @@
+"""A workflow as any other: it knows nothing of plans."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.site import Release, prune_builds, record_release
+
+KEEP = 3
+QUICK = timedelta(seconds=30)
+
+
+@workflow.defn
+class CloseRelease:
+    """Records a release and removes what is too old."""
+
+    @workflow.run
+    async def run(self, release: Release) -> list[str]:
+        await workflow.execute_activity(record_release, release, start_to_close_timeout=QUICK)
+        return await workflow.execute_activity(
+            prune_builds, args=[release, KEEP], start_to_close_timeout=QUICK
+        )

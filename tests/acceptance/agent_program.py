@@ -1,0 +1,22 @@
+"""An agent as a process of its own: ``python agent_program.py <address> <settings as JSON>``."""
+
+import asyncio
+import signal
+import sys
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from temporal_plans.activities.agent.main import run_agent
+from temporal_plans.activities.agent.settings import AgentSettings
+
+
+async def main(address: str, settings: str) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    client = await Client.connect(address, data_converter=pydantic_data_converter)
+    await run_agent(client, AgentSettings.model_validate_json(settings), stop=stop)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,337 @@
+"""The whole agent: a process of its own against a real Temporal server, killed and started again.
+
+In the Service's place is a workflow that only answers for its configuration, keeps the statuses
+that it is sent, and has activities run.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from temporalio import workflow
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.common import RetryPolicy
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from acceptance import agent_program
+from acceptance.agent_bench import order, pod_spec, task_spec, within
+from temporal_plans.activities.agent.layout import TaskDir, WorkDir
+from temporal_plans.activities.agent.settings import AgentSettings
+from temporal_plans.domain.model import Value
+from temporal_plans.domain.service import PodSpec, SecretRef, ServiceSpec
+from temporal_plans.domain.task import TaskState, TaskStatus
+from temporal_plans.messages.cluster import (
+    PLANS_QUEUE,
+    ConfigQuery,
+    KillInput,
+    LaunchInput,
+    LogChunk,
+    PoolStatus,
+    ReadLogInput,
+    TaskStatuses,
+    agent_queue,
+    pool_id,
+)
+from temporal_plans.worker.dev import DevServer
+from temporal_plans.workflows.pool import PoolWorkflow
+
+
+class Call(Value):
+    """An activity to run on the agent."""
+
+    name: str
+    argument: dict[str, Any]
+    agent: str
+
+
+@workflow.defn(name="Recorder")
+class Recorder:
+    """A Service's face towards an agent."""
+
+    @workflow.init
+    def __init__(self, service: ServiceSpec) -> None:
+        self._service = service
+        self._statuses: list[TaskStatus] = []
+
+    @workflow.run
+    async def run(self, service: ServiceSpec) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.query
+    def config(self, query: ConfigQuery) -> ServiceSpec:
+        return self._service
+
+    @workflow.query
+    def statuses(self) -> TaskStatuses:
+        return TaskStatuses(statuses=tuple(self._statuses))
+
+    @workflow.signal
+    def task_statuses(self, message: TaskStatuses) -> None:
+        self._statuses += message.statuses
+
+    @workflow.update
+    async def call(self, call: Call) -> Any:
+        return await workflow.execute_activity(
+            call.name,
+            call.argument,
+            task_queue=agent_queue(call.agent),
+            start_to_close_timeout=timedelta(seconds=60),
+            heartbeat_timeout=timedelta(seconds=2),
+            retry_policy=RetryPolicy(
+                initial_interval=timedelta(seconds=0.1), maximum_interval=timedelta(seconds=0.5)
+            ),
+        )
+
+
+class AgentProcess:
+    """One agent's process; started and killed as the test says."""
+
+    def __init__(self, client: Client, address: str, settings: AgentSettings) -> None:
+        self.settings = settings
+        self._client = client
+        self._address = address
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, agent_program.__file__, self._address, self.settings.model_dump_json()
+        )
+
+    async def kill_9(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        await self._process.wait()
+
+    async def stop(self) -> int:
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.terminate()
+        return await within(self._process.wait())
+
+    def directory(self, task_id: str) -> TaskDir:
+        return WorkDir(self.settings.work_dir).task(task_id)
+
+    def launches(self) -> list[str]:
+        text = WorkDir(self.settings.work_dir).launches.read_text()
+        return [line.split()[1] for line in text.splitlines()]
+
+
+class Cluster:
+    """A service, its recorder, and the agent."""
+
+    def __init__(self, client: Client, agent: AgentProcess) -> None:
+        self.client = client
+        self.agent = agent
+        self.service: WorkflowHandle[Any, Any] | None = None
+
+    async def deploy(self, pod: PodSpec) -> None:
+        self.service = await self.client.start_workflow(
+            "Recorder",
+            ServiceSpec(name="hello-world", pods=(pod,)),
+            id=f"service/{uuid4().hex}",
+            task_queue=PLANS_QUEUE,
+        )
+
+    def order(self, pod: PodSpec) -> LaunchInput:
+        """An order that leaves it to the agent to ask the service for the pod."""
+        assert self.service is not None
+        return order(pod, report_to=self.service.id).but(inline=None, config_id="c1")
+
+    async def call(self, name: str, argument: Value) -> Any:
+        assert self.service is not None
+        call = Call(
+            name=name, argument=argument.model_dump(mode="json"), agent=self.agent.settings.id
+        )
+        return await within(self.service.execute_update("call", call))
+
+    async def launch(self, asked: LaunchInput) -> TaskStatus:
+        result = TaskStatuses.model_validate(await self.call("launch", asked))
+        return result.statuses[0]
+
+    async def statuses(self) -> tuple[TaskStatus, ...]:
+        assert self.service is not None
+        found: TaskStatuses = await self.service.query(Recorder.statuses)
+        return found.statuses
+
+    async def until(self, state: TaskState) -> TaskStatus:
+        """The first status of that state that the service has been told."""
+
+        async def look() -> TaskStatus:
+            while True:
+                for status in await self.statuses():
+                    if status.state is state:
+                        return status
+                await asyncio.sleep(0.05)
+
+        return await within(look())
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def server() -> AsyncGenerator[DevServer, None]:
+    async with DevServer() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def client(server: DevServer) -> AsyncGenerator[Client, None]:
+    client = await Client.connect(server.address, data_converter=pydantic_data_converter)
+    worker = Worker(
+        client,
+        task_queue=PLANS_QUEUE,
+        workflows=[Recorder, PoolWorkflow],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+    async with worker:
+        yield client
+
+
+@pytest.fixture
+async def cluster(
+    client: Client, server: DevServer, tmp_path: Path
+) -> AsyncGenerator[Cluster, None]:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "token").write_text("s3cr3t")
+    settings = AgentSettings(
+        id=f"agent-{uuid4().hex[:8]}",
+        work_dir=tmp_path / "work",
+        secrets=(f"file:{tmp_path}/secrets",),
+        isolation="accounted",
+        kill_tasks_on_exit=True,
+        pool=uuid4().hex,
+    )
+    made = Cluster(client, AgentProcess(client, server.address, settings))
+    await made.agent.start()
+    try:
+        yield made
+    finally:
+        await made.agent.stop()
+
+
+WAITS = "while ! test -e go; do sleep 0.02; done; exit 7"
+
+
+async def test_an_agent_registers_and_says_that_it_lives(cluster: Cluster) -> None:
+    info = cluster.agent.settings
+
+    async def registered() -> PoolStatus:
+        while True:
+            try:
+                pool = cluster.client.get_workflow_handle(pool_id(info.pool))
+                status: PoolStatus = await pool.query("status", result_type=PoolStatus)
+                if status.agents:
+                    return status
+            except Exception:
+                await asyncio.sleep(0.05)  # the pool is started by the agent
+            await asyncio.sleep(0.05)
+
+    (view,) = (await within(registered())).agents
+    assert (view.info.id, view.state) == (info.id, "ALIVE")
+    assert view.info.boot
+    assert view.info.resources.cpus > 0
+    assert await cluster.agent.stop() == 0
+
+
+async def test_the_true_exit_code_survives_kill_9_of_the_agent(cluster: Cluster) -> None:
+    pod = pod_spec(task_spec(WAITS))
+    await cluster.deploy(pod)
+    asked = cluster.order(pod)
+    task_id = asked.tasks[0].task_id
+    assert (await cluster.launch(asked)).state is TaskState.RUNNING
+    await cluster.agent.kill_9()
+    directory = cluster.agent.directory(task_id)
+    (directory.sandbox / "go").touch()
+    await within(ended(directory))
+    await cluster.agent.start()
+    failed = await cluster.until(TaskState.FAILED)
+    assert (failed.task_id, failed.exit_code, failed.told) == (task_id, 7, False)
+    assert cluster.agent.launches() == [task_id]
+
+
+async def test_a_running_task_is_adopted_after_kill_9_of_the_agent(cluster: Cluster) -> None:
+    pod = pod_spec(task_spec(WAITS))
+    await cluster.deploy(pod)
+    asked = cluster.order(pod)
+    task_id = asked.tasks[0].task_id
+    await cluster.launch(asked)
+    await cluster.agent.kill_9()
+    await cluster.agent.start()
+    assert (await cluster.launch(asked)).state is TaskState.RUNNING
+    killed = await cluster.call("kill", KillInput(task_ids=(task_id, "other"), reason="enough"))
+    assert [s.state for s in TaskStatuses.model_validate(killed).statuses] == [TaskState.KILLED] * 2
+    assert (await cluster.until(TaskState.KILLED)).message == "enough (ended by SIGTERM)"
+    assert cluster.agent.launches() == [task_id]
+
+
+async def test_run_task_waits_through_kill_9_of_the_agent(cluster: Cluster) -> None:
+    pod = pod_spec(task_spec(WAITS))
+    await cluster.deploy(pod)
+    asked = order(pod, report_to="")
+    running = asyncio.create_task(cluster.call("run_task", asked))
+    directory = cluster.agent.directory(asked.tasks[0].task_id)
+    await within(started(directory))
+    await cluster.agent.kill_9()
+    await cluster.agent.start()
+    (directory.sandbox / "go").touch()
+    status = TaskStatus.model_validate(await running)
+    assert (status.state, status.exit_code, status.told) == (TaskState.FAILED, 7, True)
+    assert cluster.agent.launches() == [asked.tasks[0].task_id]
+
+
+async def test_logs_are_followed_to_their_end(cluster: Cluster) -> None:
+    pod = pod_spec(
+        task_spec(f"echo one; echo oops >&2; {WAITS.replace('; exit', '; echo two; exit')}")
+    )
+    await cluster.deploy(pod)
+    asked = cluster.order(pod)
+    task_id = asked.tasks[0].task_id
+    await cluster.launch(asked)
+
+    async def read(offset: int, wait: float = 10, stream: str = "stdout") -> LogChunk:
+        piece = ReadLogInput(
+            task_id=task_id, stream=stream, offset=offset, wait=timedelta(seconds=wait)
+        )
+        return LogChunk.model_validate(await cluster.call("read_log", piece))
+
+    first = await read(0)
+    assert (first.text, first.ended) == ("one\n", False)
+    assert (await read(first.next_offset, wait=0)).text == ""
+    following = asyncio.create_task(read(first.next_offset))
+    (cluster.agent.directory(task_id).sandbox / "go").touch()
+    second = await following
+    assert second.text == "two\n"
+    assert (await read(second.next_offset)).ended
+    assert (await read(0, stream="stderr")).text == "oops\n"
+    with pytest.raises(WorkflowUpdateFailedError) as caught:
+        await cluster.call("read_log", ReadLogInput(task_id="none"))
+    assert "knows no task 'none'" in str(caught.value.cause.__cause__)
+
+
+async def test_no_secret_is_in_a_history(cluster: Cluster) -> None:
+    pod = pod_spec(
+        task_spec("test ${#TOKEN} = 6 && sleep 1000"),
+        secrets=(SecretRef(name="t", secret="token", env_key="TOKEN"),),
+    )
+    await cluster.deploy(pod)
+    assert (await cluster.launch(cluster.order(pod))).state is TaskState.RUNNING
+    await cluster.until(TaskState.RUNNING)
+    assert cluster.service is not None
+    history = "".join(str(event) for event in (await cluster.service.fetch_history()).events)
+    assert "${#TOKEN}" in history
+    assert "s3cr3t" not in history
+
+
+async def ended(directory: TaskDir) -> None:
+    while directory.exit is None:
+        await asyncio.sleep(0.01)
+
+
+async def started(directory: TaskDir) -> None:
+    while directory.started is None:
+        await asyncio.sleep(0.01)

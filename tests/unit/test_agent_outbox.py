@@ -1,0 +1,101 @@
+"""Statuses arrive in order, at least once, whatever happens on the way."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from temporal_plans.activities.agent.outbox import NoSuchDestination, Outbox
+from temporal_plans.domain.task import TaskState, TaskStatus
+
+
+def status(sequence: int, *, told: bool = False) -> TaskStatus:
+    return TaskStatus(
+        task_id="t",
+        name="n",
+        state=TaskState.RUNNING,
+        sequence=sequence,
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        told=told,
+    )
+
+
+class Receiver:
+    """A workflow that can be away: ``errors`` are what the next attempts meet."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.got: list[tuple[int, ...]] = []
+        self.delivered: list[int] = []
+        self.all_delivered = asyncio.Event()
+        self.expected = 0
+
+    async def send(self, destination: str, statuses: tuple[TaskStatus, ...]) -> None:
+        await asyncio.sleep(0)
+        if self.errors:
+            raise self.errors.pop(0)
+        self.got.append(tuple(status.sequence for status in statuses))
+
+    def note(self, status: TaskStatus) -> None:
+        self.delivered.append(status.sequence)
+        if len(self.delivered) == self.expected:
+            self.all_delivered.set()
+
+    async def post_all(self, *statuses: TaskStatus, to: str = "service/s") -> None:
+        self.expected = len(self.delivered) + len(statuses)
+        self.all_delivered.clear()
+        outbox = Outbox(self.send, self.note)
+        for each in statuses:
+            outbox.post(to, each)
+        async with asyncio.timeout(10):
+            await self.all_delivered.wait()
+        await outbox.close(patience=1)
+
+
+async def test_statuses_of_one_moment_travel_together() -> None:
+    receiver = Receiver()
+    await receiver.post_all(status(1), status(2), status(3))
+    assert receiver.got == [(1, 2, 3)]
+
+
+async def test_many_are_sent_in_batches_in_order() -> None:
+    receiver = Receiver()
+    await receiver.post_all(*(status(number) for number in range(250)))
+    assert [len(batch) for batch in receiver.got] == [100, 100, 50]
+    assert receiver.delivered == list(range(250))
+
+
+@pytest.mark.parametrize("error", [OSError("away"), RuntimeError("busy")])
+async def test_failures_are_tried_again(error: Exception) -> None:
+    receiver = Receiver(error, error)
+    await receiver.post_all(status(1), status(2))
+    assert receiver.got == [(1, 2)]
+
+
+async def test_what_nobody_waits_for_is_dropped() -> None:
+    receiver = Receiver(NoSuchDestination("service/s"))
+    await receiver.post_all(status(1))
+    assert (receiver.got, receiver.delivered) == ([], [1])
+
+
+async def test_without_a_destination_nothing_is_sent() -> None:
+    receiver = Receiver()
+    await receiver.post_all(status(1), to="")
+    assert (receiver.got, receiver.delivered) == ([], [1])
+
+
+async def test_a_status_that_was_told_waits_for_company() -> None:
+    receiver = Receiver()
+    await receiver.post_all(status(1, told=True), status(2))
+    assert receiver.got == [(1, 2)]
+    await receiver.post_all(status(3, told=True))
+    assert receiver.got == [(1, 2), (3,)]
+
+
+async def test_closing_tries_for_a_while_only() -> None:
+    receiver = Receiver(*(OSError("away") for _ in range(1000)))
+    outbox = Outbox(receiver.send, receiver.note)
+    outbox.post("service/s", status(1))
+    async with asyncio.timeout(5):
+        await outbox.close(patience=0.1)
+    assert receiver.delivered == []

@@ -1,0 +1,551 @@
+"""Plan files: all forms, every refusal, parameters."""
+
+import json
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from temporal_plans.domain.errors import SpecError
+from temporal_plans.domain.parameters import check_arguments, substitute
+from temporal_plans.domain.plan import (
+    ActivityWork,
+    ApprovalWork,
+    CommandWork,
+    CustomWork,
+    ParameterSpec,
+    PhaseSpec,
+    PlanSpec,
+    RetrySpec,
+    SleepWork,
+    StepSpec,
+    StrategySpec,
+    Work,
+    WorkflowWork,
+)
+from temporal_plans.domain.plan_check import problems as plan_problems
+from temporal_plans.domain.plan_file import normalise
+from temporal_plans.domain.strategies import NAMES
+from temporal_plans.domain.strategy_check import find_cycle
+from temporal_plans.loading.plans import load_plan, load_plan_text
+
+KINDS = ("my-kind",)
+
+
+def step(text: str, *others: str) -> str:
+    """A plan of one phase ``p`` with a step ``s``, and lines of other steps."""
+    lines = [f"name: plan\nphases:\n  p:\n    steps:\n      s: {text}"]
+    return "\n".join([*lines, *(f"      {other}" for other in others)])
+
+
+def load(text: str) -> PlanSpec:
+    return load_plan_text(text, strategies=NAMES, step_kinds=KINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "work"),
+    [
+        pytest.param("{activity: freeze}", ActivityWork(type="freeze"), id="activity"),
+        pytest.param(
+            "{activity: {type: dump, task-queue: db, input: {a: 1}, timeout: 5m,"
+            " heartbeat-timeout: 30, retry: {maximum-attempts: 3}}}",
+            ActivityWork(
+                type="dump",
+                task_queue="db",
+                input={"a": 1},
+                timeout=timedelta(minutes=5),
+                heartbeat_timeout=timedelta(seconds=30),
+                retry=RetrySpec(maximum_attempts=3),
+            ),
+            id="activity-settings",
+        ),
+        pytest.param(
+            "{activity: {type: dump, task_queue: db, inputs: [1, x]}}",
+            ActivityWork(type="dump", task_queue="db", inputs=(1, "x")),
+            id="snake-case-keys",
+        ),
+        pytest.param("{workflow: X}", WorkflowWork(type="X"), id="workflow"),
+        pytest.param(
+            "{workflow: {type: X, id: y, input: [1]}}",
+            WorkflowWork(type="X", id="y", input=[1]),
+            id="workflow-settings",
+        ),
+        pytest.param('{command: "test -f x"}', CommandWork(cmd="test -f x"), id="command"),
+        pytest.param(
+            "{command: {cmd: x, cpus: 0.5, memory: 8, env: {A: 1, B: true, C: c, D: 1.5}}}",
+            CommandWork(
+                cmd="x", cpus=0.5, memory=8, env={"A": "1", "B": "true", "C": "c", "D": "1.5"}
+            ),
+            id="command-settings",
+        ),
+        pytest.param("{approval: Look!}", ApprovalWork(message="Look!"), id="approval"),
+        pytest.param("{approval: true}", ApprovalWork(), id="approval-true"),
+        pytest.param("{approval: }", ApprovalWork(), id="approval-null"),
+        pytest.param("{approval: {message: x}}", ApprovalWork(message="x"), id="approval-settings"),
+        pytest.param("{sleep: 90s}", SleepWork(duration=timedelta(seconds=90)), id="sleep"),
+        pytest.param("{sleep: 1.5}", SleepWork(duration=timedelta(seconds=1.5)), id="sleep-number"),
+        pytest.param(
+            "{sleep: {duration: 1h30m}}", SleepWork(duration=timedelta(minutes=90)), id="sleep-long"
+        ),
+        pytest.param("{custom: my-kind}", CustomWork(type="my-kind"), id="custom"),
+        pytest.param(
+            "{custom: {type: my-kind, input: {x: [true, null]}}}",
+            CustomWork(type="my-kind", input={"x": [True, None]}),
+            id="custom-settings",
+        ),
+        pytest.param(
+            "{work: {kind: sleep, duration: 3}}",
+            SleepWork(duration=timedelta(seconds=3)),
+            id="normal-form",
+        ),
+    ],
+)
+def test_work(text: str, work: Work) -> None:
+    (found,) = load(step(text)).phases[0].steps
+    assert found == StepSpec(name="s", work=work)
+
+
+def test_lists_and_mappings_are_the_same_plan() -> None:
+    mapping = load(
+        "name: plan\nparameters: {A: {required: true}, B: 2, C: }\n"
+        "phases: {p: {steps: {s: {sleep: 1}, t: {approval: true}}}, q: {depends-on: [p]}}"
+    )
+    sequence = load(
+        "name: plan\nparameters: [{name: A, required: true}, {name: B, default: '2'}, {name: C}]\n"
+        "phases: [{name: p, steps: [{name: s, sleep: 1}, {name: t, approval: true}]},"
+        " {name: q, depends-on: [p]}]"
+    )
+    assert mapping == sequence
+    assert [phase.name for phase in mapping.phases] == ["p", "q"]
+
+
+def test_the_workflows_input_is_the_file_as_json() -> None:
+    document = {"name": "plan", "phases": {"p": {"steps": {"s": {"activity": "a"}}}}}
+    assert PlanSpec.model_validate_json(json.dumps(document)) == load(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "becomes"),
+    [
+        ("parallel", "dependency"),
+        ("parallel-canary", "dependency-canary"),
+        ("{name: parallel}", "dependency"),
+        ("dependency", "dependency"),
+        ("serial", "serial"),
+    ],
+)
+def test_dependencies_are_kept(strategy: str, becomes: str) -> None:
+    plan = load(
+        f"name: plan\nphases:\n  p:\n    strategy: {strategy}\n    steps:\n"
+        "      s: {sleep: 1}\n      t: {sleep: 1, depends-on: [s]}"
+    )
+    assert plan.phases[0].strategy.name == becomes
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(step("{sleep: 1}"))
+    (tmp_path / "a.json").write_text('{"name": "plan",\n\t"phases": []}')
+    assert load_plan(tmp_path / "a.yml").name == "plan"
+    with pytest.raises(SpecError, match=r"a\.json: phases: the plan has no phases"):
+        load_plan(tmp_path / "a.json")
+    with pytest.raises(SpecError, match=r"b\.yml: No such file"):
+        load_plan(tmp_path / "b.yml")
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "message"),
+    [
+        pytest.param("phases: {p: }", "name", "is missing", id="no-name"),
+        pytest.param("name: p", "phases", "no phases", id="no-phases"),
+        pytest.param("- a", "", "must be a mapping", id="no-mapping"),
+        pytest.param("name: a/b\nphases: {p: }", "name", "'/'", id="name-slash"),
+        pytest.param('name: " "\nphases: {p: }', "name", "empty", id="name-blank"),
+        pytest.param('name: "a\\tb"\nphases: {p: }', "name", "control", id="name-control"),
+        pytest.param(f"name: {'x' * 201}\nphases: {{p: }}", "name", "201", id="name-long"),
+        pytest.param("name: p\nphases: {p: }\ncolour: x", "colour", "unknown key", id="key"),
+        pytest.param("name: p\nphases: {p: 3}", "phases.p", "must be a mapping", id="phase-form"),
+        pytest.param(
+            "name: p\nphases: {p: {steps: {s: 3}}}", "phases.p.steps.s", "mapping", id="s"
+        ),
+        pytest.param(
+            "name: p\nphases: [{name: a}, {name: a}]", "phases.a", "same name", id="phase-twice"
+        ),
+        pytest.param("name: p\nphases: {a/b: }", "phases.a/b", "'/'", id="phase-name"),
+        pytest.param(
+            "name: p\nphases: {p: }\nstrategy: serail",
+            "strategy",
+            "unknown strategy",
+            id="strategy",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nstrategy: max-parallel", "strategy.limit", "needs", id="limit"
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nstrategy: {name: max-parallel, limit: 0}",
+            "strategy.limit",
+            "1 or more",
+            id="limit-zero",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nstrategy: {name: serial, limit: 2}",
+            "strategy.limit",
+            "does not take",
+            id="limit-ignored",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nstrategy: {name: serial, proceeds: 3}",
+            "strategy.proceeds",
+            "does not take",
+            id="proceeds-ignored",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nstrategy: {name: serial, options: {a: 1}}",
+            "strategy.options",
+            "does not take",
+            id="options-ignored",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nstrategy: {name: serial, waves: [1]}",
+            "strategy.waves",
+            "does not take",
+            id="waves-ignored",
+        ),
+        pytest.param(
+            'name: p\nphases: {p: }\nstrategy: {name: waves, waves: [1, "0%"]}',
+            "strategy.waves.1",
+            "above 0%",
+            id="wave-zero",
+        ),
+        pytest.param(
+            'name: p\nphases: {p: }\nstrategy: {name: waves, waves: ["3"]}',
+            "strategy.waves.0",
+            "a count",
+            id="wave-text",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: {depends-on: [q]}}",
+            "phases.p.depends-on",
+            "names nothing beside it",
+            id="depends-on-unknown",
+        ),
+        pytest.param(
+            "name: p\nstrategy: dependency\nphases: {p: {depends-on: [p]}}",
+            "phases.p.depends-on",
+            "on itself",
+            id="depends-on-itself",
+        ),
+        pytest.param(
+            "name: p\nstrategy: dependency\n"
+            "phases: {a: {depends-on: [b]}, b: {depends-on: [c]}, c: {depends-on: [a]}}",
+            "phases.a.depends-on",
+            "a -> b -> c -> a",
+            id="depends-on-circle",
+        ),
+        pytest.param(
+            "name: p\nphases: {a: {depends-on: [b]}, b: }",
+            "phases.a.depends-on",
+            "serial does not keep this",
+            id="depends-on-later",
+        ),
+        pytest.param(
+            "name: p\nstrategy: {name: max-parallel, limit: 2}\n"
+            "phases: {a: , b: {depends-on: [a]}}",
+            "phases.b.depends-on",
+            "max-parallel does not keep this",
+            id="depends-on-unheeded",
+        ),
+        pytest.param(step("{}"), "phases.p.steps.s", "says no work", id="no-work"),
+        pytest.param(
+            step("{approval: x, sleep: 1}"),
+            "phases.p.steps.s",
+            "more than one kind",
+            id="two-works",
+        ),
+        pytest.param(
+            step("{work: {kind: nap}}"), "phases.p.steps.s.work", "must be one of", id="kind"
+        ),
+        pytest.param(
+            step("{activity: {}}"), "phases.p.steps.s.activity.type", "is missing", id="no-type"
+        ),
+        pytest.param(
+            step("{activity: {type: x, time-out: 3}}"),
+            "phases.p.steps.s.activity.time-out",
+            "unknown key",
+            id="activity-key",
+        ),
+        pytest.param(
+            step("{activity: {type: x, timeout: soon}}"),
+            "phases.p.steps.s.activity.timeout",
+            "must be a duration",
+            id="duration",
+        ),
+        pytest.param(
+            step("{activity: {type: x, timeout: 0}}"),
+            "phases.p.steps.s.activity.timeout",
+            "more than zero",
+            id="duration-zero",
+        ),
+        pytest.param(
+            step("{sleep: 99999999999999999999s}"),
+            "phases.p.steps.s.sleep.duration",
+            "longer than can be counted",
+            id="duration-huge",
+        ),
+        pytest.param(
+            step("{activity: {type: x, input: 1, inputs: [1]}}"),
+            "phases.p.steps.s.activity.inputs",
+            "input and inputs",
+            id="two-inputs",
+        ),
+        pytest.param(
+            step("{sleep: -1}"), "phases.p.steps.s.sleep.duration", "negative", id="sleep-negative"
+        ),
+        pytest.param(
+            step("{command: ' '}"), "phases.p.steps.s.command.cmd", "empty", id="command-empty"
+        ),
+        pytest.param(
+            step("{command: {cmd: x, placement: 'hostname:X'}}"),
+            "phases.p.steps.s.command.placement",
+            "unknown",
+            id="command-placement",
+        ),
+        pytest.param(
+            step("{custom: my-kid}"), "phases.p.steps.s.custom.type", "unknown kind", id="custom"
+        ),
+        pytest.param(
+            step("{sleep: 1}", "s: {sleep: 1}"),
+            "phases.p.steps.s",
+            "the key is there twice",
+            id="step-twice",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nparameters: [{name: A}, {name: A}]",
+            "parameters.A",
+            "declared twice",
+            id="parameter-twice",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nparameters: {9A: }",
+            "parameters.9A.name",
+            "must match",
+            id="parameter-name",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nparameters: {A: {required: true, default: x}}",
+            "parameters.A.default",
+            "never used",
+            id="parameter-required-default",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nparameters: {A: {pattern: '['}}",
+            "parameters.A.pattern",
+            "not a regular expression",
+            id="parameter-pattern",
+        ),
+        pytest.param(
+            "name: p\nphases: {p: }\nparameters: {A: {pattern: '[a-z]', default: xy}}",
+            "parameters.A.default",
+            "own pattern",
+            id="parameter-default",
+        ),
+    ],
+)
+def test_refuses(text: str, path: str, message: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        load(text)
+    found = [(problem.path, problem.message) for problem in raised.value.problems]
+    assert [problem[0] for problem in found] == [path], found
+    assert message in found[0][1]
+
+
+def test_all_problems_are_reported_together_with_lines() -> None:
+    text = step(
+        "{activity: {timeout: soon}}",
+        "t: {sleep: -1, depends-on: [x]}",
+        "u: {command: {cmd: x, cpus: 0}}",
+    )
+    with pytest.raises(SpecError) as raised:
+        load_plan_text(f"strategy: serail\n{text}", source="b.yml", strategies=NAMES)
+    assert [(problem.line, problem.path) for problem in raised.value.problems] == [
+        (1, "strategy"),
+        (6, "phases.p.steps.s.activity.type"),
+        (6, "phases.p.steps.s.activity.timeout"),
+        (7, "phases.p.steps.t.depends-on"),
+        (7, "phases.p.steps.t.sleep.duration"),
+        (8, "phases.p.steps.u.command.cpus"),
+    ]
+    assert str(raised.value).startswith("b.yml:1: strategy: unknown strategy")
+    assert "did you mean serial?" in str(raised.value)
+
+
+def test_unknown_strategies_and_kinds_are_left_to_the_worker() -> None:
+    plan = load_plan_text(
+        "name: p\nstrategy: {name: mine, options: {a: 1}}\nphases: {p: {steps: {s: {custom: x}}}}"
+    )
+    assert plan.strategy == StrategySpec(name="mine", options={"a": 1})
+    assert len(plan_problems(plan, NAMES, KINDS)) == 2
+
+
+# --- normalise -----------------------------------------------------------------------------------
+
+_KEYS = (
+    "name phases steps parameters strategy depends-on work kind activity sleep approval command"
+    " env default cmd"
+)
+_json: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("ab", max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(_KEYS.split()), inner, max_size=5)
+    ),
+    max_leaves=25,
+)
+
+
+@settings(deadline=None)
+@given(_json)
+def test_normalising_never_fails_and_happens_once(document: object) -> None:
+    before = json.dumps(document)
+    normal = normalise(document)
+    assert json.dumps(document) == before, "the argument was changed"
+    assert normalise(normal) == normal
+
+
+@settings(deadline=None)
+@given(_json)
+def test_a_plan_is_made_or_refused(document: object) -> None:
+    refused = False
+    try:
+        plan = PlanSpec.model_validate(document)
+        assert PlanSpec.model_validate(plan.model_dump(mode="json")) == plan
+    except ValidationError:
+        refused = True
+    loads = True
+    try:
+        load_plan_text(json.dumps(document))
+    except SpecError:
+        loads = False
+    assert not (refused and loads)
+
+
+_names = st.sampled_from("abcdef")
+_works: st.SearchStrategy[Work] = st.one_of(
+    st.builds(ActivityWork, type=_names, input=st.none() | st.integers()),
+    st.builds(CommandWork, cmd=_names, env=st.dictionaries(_names, st.text())),
+    st.builds(ApprovalWork, message=st.text()),
+    st.builds(CustomWork, type=_names),
+)
+_plans = st.builds(
+    PlanSpec,
+    name=_names,
+    parameters=st.none() | st.lists(st.builds(ParameterSpec, name=_names)).map(tuple),
+    strategy=st.builds(StrategySpec, name=st.sampled_from(["serial", "parallel", "dependency"])),
+    phases=st.lists(
+        st.builds(
+            PhaseSpec,
+            name=_names,
+            steps=st.lists(st.builds(StepSpec, name=_names, work=_works), max_size=3).map(tuple),
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+@settings(deadline=None)
+@given(_plans)
+def test_a_normal_plan_comes_back_equal(plan: PlanSpec) -> None:
+    for by_alias in (False, True):
+        document = plan.model_dump(mode="json", by_alias=by_alias)
+        assert normalise(document) == document
+        assert PlanSpec.model_validate(document) == plan
+
+
+@settings(deadline=None)
+@given(st.dictionaries(_names, st.lists(_names).map(tuple)))
+def test_a_cycle_is_found_exactly_when_there_is_one(edges: dict[str, tuple[str, ...]]) -> None:
+    cycle = find_cycle(edges)
+    if cycle:
+        assert cycle[0] == cycle[-1]
+        assert all(to in edges[start] for start, to in pairwise(cycle))
+        return
+    left = {name: {n for n in wanted if n in edges} for name, wanted in edges.items()}
+    while left:
+        free = {name for name, wanted in left.items() if not wanted & left.keys()}
+        assert free, "no cycle was found, but no order either"
+        left = {name: wanted for name, wanted in left.items() if name not in free}
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+DECLARED = (
+    ParameterSpec(name="WHO", required=True, description="the user"),
+    ParameterSpec(name="N", default="3", pattern="[0-9]+"),
+    ParameterSpec(name="OPT"),
+)
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "values", "wrong"),
+    [
+        pytest.param(DECLARED, {"WHO": "me"}, {"WHO": "me", "N": "3"}, [], id="defaults"),
+        pytest.param(
+            DECLARED,
+            {"WHO": "me", "N": "7", "OPT": ""},
+            {"WHO": "me", "N": "7", "OPT": ""},
+            [],
+            id="all",
+        ),
+        pytest.param(DECLARED, {}, {"N": "3"}, ["WHO"], id="required"),
+        pytest.param(DECLARED, {"WHO": "", "N": "x1"}, None, ["N"], id="pattern"),
+        pytest.param(DECLARED, {"WHO": "", "N": "1\n"}, None, ["N"], id="pattern-matches-whole"),
+        pytest.param(DECLARED, {"WHO": "", "HWO": ""}, None, ["HWO"], id="undeclared"),
+        pytest.param((), {"A": ""}, None, ["A"], id="none-taken"),
+        pytest.param(None, {"ANY_1": "x"}, {"ANY_1": "x"}, [], id="no-declaration"),
+        pytest.param(None, {"1A": "", "B-C": "", "": ""}, None, ["1A", "B-C", ""], id="names"),
+    ],
+)
+def test_arguments(
+    declared: tuple[ParameterSpec, ...] | None,
+    given: dict[str, str],
+    values: dict[str, str] | None,
+    wrong: list[str],
+) -> None:
+    found, problems = check_arguments(declared, given)
+    assert [problem.path for problem in problems] == [f"parameters.{name}" for name in wrong]
+    assert values is None or found == values
+
+
+def test_messages_about_arguments_help() -> None:
+    _, (missing,) = check_arguments(DECLARED, {})
+    assert str(missing) == "parameters.WHO: the plan needs this parameter (the user)"
+    _, (unknown,) = check_arguments(DECLARED, {"WHO": "x", "OPTT": "y"})
+    assert "did you mean OPT?" in str(unknown)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param("a ${A} b", "a 1 b", id="text"),
+        pytest.param("${A}${B}", "1${A}", id="not-twice"),
+        pytest.param("$${A} $$$", "${A} $$$", id="escaped"),
+        pytest.param("${C} ${ A } $A", "${C} ${ A } $A", id="left-alone"),
+        pytest.param(
+            {"${A}": ["${A}", 1, None, True]}, {"${A}": ["1", 1, None, True]}, id="nested"
+        ),
+        pytest.param(3.5, 3.5, id="number"),
+    ],
+)
+def test_substitution(value: object, expected: object) -> None:
+    assert substitute(value, {"A": "1", "B": "${A}"}) == expected
+
+
+@settings(deadline=None)
+@given(st.text(), st.dictionaries(_names, st.text()))
+def test_text_without_references_stays(text: str, arguments: dict[str, str]) -> None:
+    plain = text.replace("${", "")
+    assert substitute(plain, arguments) == plain
