@@ -1,17 +1,14 @@
 """The plan of release.yml in Python, for which a list of servers is enough.
 
-python release.py 1.0.0
+python release.py > release.json    writes it as a plan file
 """
 
-import argparse
-import asyncio
 from collections.abc import Iterator
 
 from activities.site import Installation, Release, build_site, install_site
 from workflows.close_release import CloseRelease
 
 from temporal_plans import build
-from temporal_plans.client import PlansClient, connect
 from temporal_plans.domain.plan import PlanSpec
 
 SERVERS = ("a-web1", "a-web2", "b-web1", "b-web2")
@@ -63,13 +60,5 @@ def release_plan() -> PlanSpec:
     )
 
 
-async def main(version: str) -> None:
-    plans = PlansClient(await connect())
-    plan_id = await plans.run(release_plan(), arguments={"VERSION": version})
-    print(f"Started {plan_id}. Follow it with: temporal-plan show {plan_id} --watch")
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Release a version of the site.")
-    parser.add_argument("version")
-    asyncio.run(main(parser.parse_args().version))
+    print(release_plan().model_dump_json(by_alias=True, indent=2))

@@ -4,8 +4,10 @@ It finds its Temporal server as the ``temporal`` CLI does (TEMPORAL_ADDRESS ...)
 """
 
 import asyncio
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 from activities.site import build_site, fetch_page, install_site, prune_builds, record_release
 from temporalio.worker import Worker
@@ -19,7 +21,13 @@ from temporal_plans.worker.plugin import PlansPlugin
 STRATEGIES = {"zone-by-zone": zone_by_zone}
 STEP_KINDS = {"http-check": http_check}
 WORKFLOWS = [CloseRelease]
-ACTIVITIES = [build_site, fetch_page, install_site, prune_builds, record_release]
+ACTIVITIES: Sequence[Callable[..., Any]] = [
+    build_site,
+    fetch_page,
+    install_site,
+    prune_builds,
+    record_release,
+]
 
 
 async def main() -> None:

@@ -8,8 +8,12 @@ import time
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
+from temporalio.activity import ActivityCancellationDetails
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 
 from acceptance.agent_bench import (
     Bench,
@@ -23,6 +27,7 @@ from acceptance.agent_bench import (
     within,
 )
 from temporal_plans.activities.agent import shim
+from temporal_plans.activities.agent.activities import AgentActivities
 from temporal_plans.activities.agent.layout import WorkDir, WorkDirInUse
 from temporal_plans.activities.agent.supervision import read_spec, spawn
 from temporal_plans.domain.cluster import ReservedResource
@@ -566,6 +571,34 @@ async def test_readiness_is_told_once_it_is_reached(agent: Bench, restart: bool)
 
 async def test_without_a_readiness_check_ready_is_unknown(agent: Bench) -> None:
     assert (await agent.launch(order(pod_spec(task_spec("sleep 1000"))))).ready is None
+
+
+# --- the activity that runs a task to its end -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("details", "state"),
+    [
+        pytest.param(
+            ActivityCancellationDetails(cancel_requested=True), TaskState.KILLED, id="its workflow"
+        ),
+        pytest.param(
+            ActivityCancellationDetails(worker_shutdown=True), TaskState.RUNNING, id="agent stops"
+        ),
+    ],
+)
+async def test_run_task_cancelled(
+    agent: Bench, details: ActivityCancellationDetails, state: TaskState
+) -> None:
+    asked = order(pod_spec(task_spec("sleep 1000")))
+    environment = ActivityEnvironment()
+    activities = AgentActivities(cast(Client, None), agent.runner, "boot")
+    running = asyncio.create_task(environment.run(activities.run_task, asked))
+    await eventually(lambda: bool(agent.launches()), "the task is started")
+    environment.cancel(cancellation_details=details)
+    with pytest.raises(asyncio.CancelledError):
+        await within(running)
+    await eventually(lambda: agent.states(asked.tasks[0].task_id)[-1:] == [state], "it is told")
 
 
 # --- tidying ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from temporal_plans.activities.agent.logs import read_piece
 from temporal_plans.messages.cluster import LogChunk
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=200), limit=st.integers(min_value=1, max_value=64))
 def test_pieces_together_are_the_whole_text(tmp_path: Path, text: str, limit: int) -> None:
     path = tmp_path / "stdout"
@@ -23,7 +23,7 @@ def test_pieces_together_are_the_whole_text(tmp_path: Path, text: str, limit: in
     assert piece.next_offset == len(text.encode())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=50), back=st.integers(min_value=1, max_value=60))
 def test_any_bytes_can_be_read_to_their_end(tmp_path: Path, data: bytes, back: int) -> None:
     path = tmp_path / "stdout"

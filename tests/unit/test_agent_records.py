@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temporal_plans.activities.agent.layout import directory_name
@@ -100,6 +100,7 @@ def test_a_kill_record_is_written_whole() -> None:
     assert '"grace":0.0' in KillRecord(grace=0).model_dump_json()
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1, max_size=300))
 def test_any_id_is_one_file_name(identifier: str) -> None:
     name = directory_name(identifier)
@@ -108,6 +109,7 @@ def test_any_id_is_one_file_name(identifier: str) -> None:
     assert len(name.encode()) <= 255
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=260), unique=True, max_size=20))
 def test_different_ids_are_different_files(identifiers: list[str]) -> None:
     assert len({directory_name(identifier) for identifier in identifiers}) == len(identifiers)

@@ -349,7 +349,8 @@ _PHASES = st.lists(
 def test_the_plans_json_is_a_plan_file(name: str, phases: list[build.Phase]) -> None:
     plan = build.plan(name, *phases)
     assert load_plan_text(plan.model_dump_json(), source="plan.json") == plan
-    assert PlanSpec.model_validate_json(plan.model_dump_json(by_alias=True)) == plan
+    assert load_plan_text(plan.model_dump_json(by_alias=True), source="plan.json") == plan
+    assert PlanSpec.model_validate_json(plan.model_dump_json()) == plan
 
 
 @pytest.mark.parametrize(

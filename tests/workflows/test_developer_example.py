@@ -7,7 +7,7 @@ of what is shown here.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from temporal_plans.client import Connection, PlansClient, connect
 from temporal_plans.domain.status import Status
-from temporal_plans.loading.plans import load_plan
+from temporal_plans.loading.plans import load_plan, load_plan_text
 from temporal_plans.messages.plan import PlanView
 from temporal_plans.testing import RunningPlan
 from temporal_plans.worker.dev import DevServer
@@ -31,7 +31,7 @@ PATIENCE = timedelta(seconds=60)
 @asynccontextmanager
 async def program(
     *arguments: str, output: Path, **environment: str
-) -> AsyncIterator[asyncio.subprocess.Process]:
+) -> AsyncGenerator[asyncio.subprocess.Process]:
     """A Python program in the project's folder; stopped at the end, with what it said in a file."""
     with output.open("ab") as file:
         process = await asyncio.create_subprocess_exec(
@@ -107,7 +107,7 @@ class Site:
         return RunningPlan(plan_id, plans, PATIENCE)
 
     @asynccontextmanager
-    async def served(self, output: Path) -> AsyncIterator[None]:
+    async def served(self, output: Path) -> AsyncGenerator[None]:
         arguments = ["--bind", "127.0.0.1", "--directory", str(self.root)]
         async with program("-m", "http.server", str(self.port), *arguments, output=output):
             yield
@@ -159,7 +159,8 @@ async def test_a_check_that_fails_reads_error_until_it_is_restarted(
     running = await site.release(plans, WITHIN="200ms")
     checks = ["a-web1-check", "a-web2-check"]
     for step in checks:
-        view = await running.until(Status.ERROR, phase="roll-out", step=step)
+        await running.until(Status.ERROR, phase="roll-out", step=step)
+    view = await running.view()
     assert [error.split(" answers nothing: ")[0] for error in view.errors] == [
         f"roll-out: {step}: CheckFailed: http://127.0.0.1:{site.port}/servers/{step[:6]}/index.html"
         for step in checks
@@ -173,15 +174,9 @@ async def test_a_check_that_fails_reads_error_until_it_is_restarted(
     assert run.errors == ()
 
 
-async def test_the_plan_in_python_is_started_by_its_own_command(
-    address: str, plans: PlansClient, output: Path
-) -> None:
-    said = await _finished("release.py", "3.1", output=output, TEMPORAL_ADDRESS=address)
-    assert said.startswith("Started release-site.")
-    running = RunningPlan("release-site", plans, PATIENCE)
-    view = await running.view()
-    assert view.parameters["VERSION"] == "3.1"
-    await running.stop(reason="it has no web servers here")
+async def test_the_plan_in_python_is_written_as_the_same_plan_file(output: Path) -> None:
+    said = await _finished("release.py", output=output)
+    assert load_plan_text(said) == load_plan(PROJECT / "release.yml")
 
 
 async def test_the_projects_own_tests_pass(output: Path) -> None:

@@ -2,7 +2,7 @@
 
 A process of its own, because OpenTelemetry keeps one tracer provider a process for ever.
 Arguments: the server's address, the telemetry setting, how many workflows the worker keeps (with
-none, 
+none,
 every workflow task replays from the start).
 """
 

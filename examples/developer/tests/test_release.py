@@ -1,7 +1,7 @@
 """The release on a real Temporal server, with real files and real web servers on this machine."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -23,7 +23,7 @@ PLAN_FILE = Path(worker.__file__).with_name("release.yml")
 
 
 @contextmanager
-def web_servers(root: Path) -> Iterator[str]:
+def web_servers(root: Path) -> Generator[str]:
     """Serve the folder on a free port; where."""
     root.mkdir(exist_ok=True)
     handler = partial(SimpleHTTPRequestHandler, directory=str(root))

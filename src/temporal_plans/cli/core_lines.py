@@ -4,6 +4,7 @@ would spoil a table or JSON."""
 import logging
 import time
 from collections.abc import Callable
+from functools import cache
 
 from temporalio.runtime import (
     LogForwardingConfig,
@@ -38,8 +39,11 @@ class Unreachable(logging.Filter):
         return True
 
 
+@cache
 def silent_runtime() -> Runtime:
-    """For commands that ask and answer: what goes wrong is told in our own words."""
+    """For commands that ask and answer: what goes wrong is told in our own words.
+
+    One a process: each has threads of its own."""
     return Runtime(telemetry=TelemetryConfig(logging=None))
 
 

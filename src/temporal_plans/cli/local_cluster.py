@@ -60,6 +60,7 @@ class LocalSettings:
             resources=self.offered.over(part),
             work_dir=work_dir,
             kill_tasks_on_exit=self.kill_tasks,
+            rlimits="lower",  # a laptop may set less than production asks; the task says so
         )
 
 

@@ -32,12 +32,11 @@ async def the_plan(client: PlansClient, text: str, said: str | None) -> str:
     services = [] if said == "" else await client.services()
     if len(services) == 1:
         return await _of_service(client, text, services[0])
-    having = [
-        service for service in services if text in {p.name for p in await client.plans(service)}
-    ]
-    if having:
+    plans = [plan for service in services for plan in await client.plans(service)]
+    if text in {plan.name for plan in plans}:
         raise Ambiguous(f"several services have plans, {_SAY_WHICH}: {', '.join(services)}")
-    raise PlanNotFound(text, [run.id for run in await client.own_plans()])
+    own = [run.id for run in await client.own_plans()]
+    raise PlanNotFound(text, [*own, *(plan.workflow_id for plan in plans)])
 
 
 async def _of_service(client: PlansClient, text: str, service: str) -> str:

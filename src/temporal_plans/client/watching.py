@@ -27,11 +27,12 @@ async def watch(
     *,
     patience: timedelta = PATIENCE,
     fastest: timedelta = FASTEST,
+    pause: timedelta = SLOWEST,
 ) -> AsyncIterator[PlanRun | Trouble]:
     """Every new look of a plan, the first one at once; ends after the one at rest.
 
     Raises what ``look`` raises at the first time, and later ``ServerUnreachableError`` or
-    ``WorkerUnreachable`` when nothing was heard for ``patience``.
+    ``WorkerUnreachable`` when nothing was heard for ``patience``. ``pause`` is before the next try.
     """
     seen: PlanRun | None = None
     silent_since: datetime | None = None
@@ -50,7 +51,7 @@ async def watch(
             if seen is None or now - silent_since >= patience:
                 raise
             yield Trouble(str(error), silent_since)
-            await asyncio.sleep(SLOWEST.total_seconds())
+            await asyncio.sleep(pause.total_seconds())
             continue
         finally:
             looking.cancel()

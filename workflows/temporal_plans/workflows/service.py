@@ -70,7 +70,8 @@ class Service:
         self._tasks = ServiceTasks(self._state)
         self._plans = dict(self._state.plans)
         self._configs = dict(self._state.configs)
-        self._target = self._state.target
+        self._target = self._state.target or str(workflow.uuid4())
+        self._configs.setdefault(self._target, input.spec)
         self._leases = self._state.leases
         self._deployed_once = self._state.deployed_once
         self._log = CommandLogger(self._state.log)
@@ -80,9 +81,6 @@ class Service:
 
     @workflow.run
     async def run(self, input: ServiceInput) -> None:
-        if not self._target:
-            self._target = str(workflow.uuid4())
-            self._configs[self._target] = input.spec
         self._generate()
         self._start_new_plans()
         while True:
@@ -250,7 +248,7 @@ class Service:
         name="deploy", description="Deploy a configuration. Input: what the Service starts with."
     )
     async def deploy(self, input: ServiceInput) -> DeployResult:
-        installs = not self._target  # it came with the start, and is handled before ``run``
+        installs = not self._plans  # it came with the start, and is handled before ``run``
         await workflow.wait_condition(lambda: bool(self._plans) and DEPLOY not in self._starting)
         plan = self._plans[DEPLOY].workflow_id if DEPLOY in self._plans else ""
         message = f"plan {plan} is under way" if installs else "nothing changed"
@@ -262,7 +260,7 @@ class Service:
 
     @deploy.validator
     def _check_deploy(self, input: ServiceInput) -> None:
-        if self._target and input.spec != self._spec:
+        if input.spec != self._spec:
             raise ApplicationError(
                 f"service {self._spec.name} is installed with another configuration;"
                 " changing the configuration of a service is not possible in this version",
@@ -369,7 +367,7 @@ class Service:
     def status(self) -> ServiceStatus:
         records = self._tasks.records.values()
         return ServiceStatus(
-            name=self._spec.name if self._target else self._input.spec.name,
+            name=self._spec.name,
             config_id=self._target,
             pool=self._input.pool,
             configs=tuple(self._configs),

@@ -44,6 +44,11 @@ class _Isolation(StrEnum):
     ACCOUNTED = "accounted"
 
 
+class _RLimits(StrEnum):
+    REQUIRE = "require"
+    LOWER = "lower"
+
+
 class _LogLevel(StrEnum):
     DEBUG = "debug"
     INFO = "info"
@@ -228,6 +233,13 @@ def agent(
         _Isolation,
         typer.Option("--isolation", help="Limit tasks by cgroup v2, or only account for them."),
     ] = _Isolation.AUTO,
+    rlimits: Annotated[
+        _RLimits,
+        typer.Option(
+            "--rlimits",
+            help="A pod's rlimit above what the agent may set fails its task, or is lowered.",
+        ),
+    ] = _RLimits.REQUIRE,
     root_tasks: Annotated[
         bool, typer.Option("--root-tasks/--no-root-tasks", help="May tasks run as root?")
     ] = True,
@@ -271,6 +283,7 @@ def agent(
         zone=zone,
         work_dir=work_dir,
         secrets=tuple(secrets or ()),
+        rlimits=rlimits.value,
         isolation=isolation.value,
         allow_root_tasks=root_tasks,
         kill_tasks_on_exit=kill_tasks,

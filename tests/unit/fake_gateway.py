@@ -1,0 +1,137 @@
+"""Workflows that answer from memory, in the place of Temporal: for tests of what asks them."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from temporal_plans.client.errors import AgentUnreachable, Unreadable
+from temporal_plans.client.gateway import (
+    Ended,
+    Execution,
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+    WorkflowIsOpen,
+)
+
+Model = TypeVar("Model", bound=BaseModel)
+Answer = BaseModel | Exception
+
+THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@dataclass
+class FakeWorkflow:
+    """``answers`` by the name of the query or update; an exception is raised instead."""
+
+    type: str
+    answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
+    ended: Ended | None = None
+    input: BaseModel | None = None
+    result: BaseModel | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was asked or told: workflow or agent, name, argument."""
+
+    to: str
+    name: str
+    argument: BaseModel | None = None
+
+
+@dataclass
+class FakeGateway:
+    """A ``Gateway``; everything that changes something is kept in ``told``."""
+
+    workflows: dict[str, FakeWorkflow] = field(default_factory=dict[str, FakeWorkflow])
+    agents: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
+    told: list[Call] = field(default_factory=list[Call])
+
+    async def describe(self, workflow_id: str) -> Execution:
+        return Execution(workflow_id, THEN, ended=self._known(workflow_id).ended)
+
+    async def list(self, query: str, limit: int) -> list[Execution]:
+        running = "'Running'" in query
+        return [
+            Execution(id, THEN, ended=workflow.ended)
+            for id, workflow in self.workflows.items()
+            if f"WorkflowType = '{workflow.type}'" in query
+            and (workflow.ended is None or not running)
+        ][:limit]
+
+    async def query(
+        self,
+        workflow_id: str,
+        name: str,
+        result: type[Model],
+        argument: BaseModel | None = None,
+        *,
+        open_only: bool = False,
+    ) -> Model:
+        workflow = self._known(workflow_id)
+        if open_only and workflow.ended is not None:
+            raise WorkflowIsClosed(workflow.ended)
+        return _given(workflow.answers[name], result)
+
+    async def update(
+        self, workflow_id: str, name: str, argument: BaseModel, result: type[Model]
+    ) -> Model:
+        workflow = self._known(workflow_id)
+        if workflow.ended is not None:
+            raise WorkflowIsClosed
+        self.told.append(Call(workflow_id, name, argument))
+        return _given(workflow.answers[name], result)
+
+    async def start(
+        self, workflow_type: str, workflow_id: str, argument: BaseModel, *, summary: str = ""
+    ) -> None:
+        if workflow_id in self.workflows and self.workflows[workflow_id].ended is None:
+            raise WorkflowIsOpen
+        self.told.append(Call(workflow_id, "start", argument))
+        self.workflows[workflow_id] = FakeWorkflow(workflow_type, input=argument)
+
+    async def start_and_update(
+        self,
+        workflow_type: str,
+        workflow_id: str,
+        argument: BaseModel,
+        name: str,
+        result: type[Model],
+    ) -> Model:
+        return await self.update(workflow_id, name, argument, result)
+
+    async def input_of(self, workflow_id: str, model: type[Model]) -> Model:
+        return _given(self._known(workflow_id).input, model)
+
+    async def result_of(self, workflow_id: str, model: type[Model]) -> Model:
+        return _given(self._known(workflow_id).result, model)
+
+    async def ask_agent(
+        self,
+        agent: str,
+        activity: str,
+        argument: BaseModel,
+        result: type[Model],
+        *,
+        within: timedelta,
+    ) -> Model:
+        if not self.agents.get(agent):
+            raise AgentUnreachable(agent, within.total_seconds())
+        self.told.append(Call(agent, activity, argument))
+        return _given(self.agents[agent].pop(0), result)
+
+    def _known(self, workflow_id: str) -> FakeWorkflow:
+        if workflow_id not in self.workflows:
+            raise NoSuchWorkflow(workflow_id)
+        return self.workflows[workflow_id]
+
+
+def _given(answer: Answer | None, kind: type[Model]) -> Model:
+    if isinstance(answer, Exception):
+        raise answer
+    if answer is None:
+        raise Unreadable("the fake has no answer")
+    assert isinstance(answer, kind)
+    return answer

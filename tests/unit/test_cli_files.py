@@ -1,0 +1,94 @@
+"""Files and values from the command line."""
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from temporal_plans.cli.files import FileKind, environment, kind_of, service_file
+from temporal_plans.cli.pairs import pairs
+from temporal_plans.domain.errors import SpecError
+
+
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        ([], {}),
+        (["A=1"], {"A": "1"}),
+        (["A=b=c", "B="], {"A": "b=c", "B": ""}),
+        (["A=1", "A=2"], {"A": "2"}),
+        ([" A =x "], {"A": "x "}),
+    ],
+)
+def test_pairs(given: list[str], values: dict[str, str]) -> None:
+    assert pairs(given, "-p") == values
+
+
+@pytest.mark.parametrize("text", ["A", "", "=x", " =x"])
+def test_what_is_no_pair_is_a_usage_error(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="one variable name and one variable value"):
+        pairs([text], "-p")
+
+
+def test_single_values_win_over_files_and_later_files_over_earlier(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.env", tmp_path / "two.env"
+    one.write_text("A=1\nB=1\nC=1\n")
+    two.write_text("B=2\nC=2\n")
+    assert environment(["C=3"], [one, two]) == {"A": "1", "B": "2", "C": "3"}
+
+
+SERVICE = "name: x\npods:\n  hello: {count: {{COUNT}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        pytest.param(SERVICE, FileKind.SERVICE, id="service-template"),
+        pytest.param("name: x\nphases: {}\n", FileKind.PLAN, id="plan"),
+        pytest.param('{"name": "x", "phases": {}}', FileKind.PLAN, id="plan-as-json"),
+        pytest.param('{"pods": {}}', FileKind.SERVICE, id="service-as-json"),
+        pytest.param("plans:\n  d:\n    phases: {}\npods: {}\n", FileKind.SERVICE, id="own-plans"),
+    ],
+)
+def test_kind_of(tmp_path: Path, text: str, kind: FileKind) -> None:
+    path = tmp_path / "file"
+    path.write_text(text)
+    assert kind_of(path) is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param("name: x\n", "is neither a service nor a plan file", id="neither"),
+        pytest.param("pods: {}\nphases: {}\n", "has both pods and phases", id="both"),
+        pytest.param("", "is neither a service nor a plan file", id="empty"),
+        pytest.param("[1, 2]", "is neither a service nor a plan file", id="list"),
+    ],
+)
+def test_a_file_of_no_kind(tmp_path: Path, text: str, fault: str) -> None:
+    path = tmp_path / "file.yml"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=f"file.yml: {fault}"):
+        kind_of(path)
+
+
+def test_missing_values_are_told_with_how_to_give_them(tmp_path: Path) -> None:
+    path = tmp_path / "svc.yml"
+    path.write_text(SERVICE)
+    with pytest.raises(SpecError, match=r"COUNT(.|\n)*give values with -e NAME=VALUE"):
+        service_file(path, [], [])
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_demo_deploys_the_example() -> None:
+    """They are two copies because the wheel has no examples."""
+    example, packaged = (
+        {path.name: path.read_text() for path in directory.iterdir() if path.is_file()}
+        for directory in (
+            ROOT / "examples/hello-world",
+            ROOT / "src/temporal_plans/cli/demo_service",
+        )
+    )
+    assert packaged == example
