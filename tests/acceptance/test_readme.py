@@ -1,9 +1,9 @@
 """The very commands that README.md prints run, and end as it says.
 
 A ``console`` block holds commands, each on a line that begins with ``$ ``, and what they print,
-which is not compared. All commands of the file run in order, in a copy of the project's examples,
-with ``temporal`` and ``temporal-plan`` on the PATH and TEMPORAL_ADDRESS set. A command ends with 0;
-one that is to end otherwise says so in a comment, ``# exit code 1``.
+which is not compared. All commands of the file run in order, each in a shell of its own, in a copy
+of the project's examples, with ``temporal`` and ``temporal-plan`` on the PATH and TEMPORAL_ADDRESS
+set. A command ends with 0; one that is to end otherwise says so in a comment, ``# exit code 1``.
 
 What can't be run here, because it never ends or would install things, stands in a block that
 follows an HTML comment with the reason: ``<!-- not run: never ends -->``.

@@ -72,7 +72,11 @@ def run(
         connections.append(connection)
 
     monkeypatch.setattr(running, "connect", connect)
-    monkeypatch.setattr(running, "PlansClient", lambda _: PlansClient(gateway=gateway))
+
+    def client(_: object) -> PlansClient:
+        return PlansClient(gateway=gateway)
+
+    monkeypatch.setattr(running, "PlansClient", client)
     monkeypatch.delenv("TEMPORAL_PLAN_SERVICE", raising=False)
 
     def ran(*arguments: str) -> Ran:
@@ -203,9 +207,7 @@ ALREADY = (
             id="208-and-what-waits",
         ),
         pytest.param(
-            Outcome(
-                code=200, message="Nothing changed: a; b", changed=False, waiting=("b", "and z")
-            ),
+            Outcome(code=200, message="Nothing: a; b", changed=False, waiting=("b", "and z")),
             "Error: Nothing: a; b\n- and z\n",
             id="nothing-changed",
         ),

@@ -209,6 +209,7 @@ def test_waves(letters: str, waves: tuple[int | str, ...], expected: str) -> Non
         pytest.param((5,), 3, [3], id="never-more-than-there-are"),
         pytest.param((), 2, [1, 1], id="default"),
         pytest.param((3,), 0, [], id="nobody"),
+        pytest.param(("abc", "inf%", "nan%", -1, 2), 6, [1, 1, 1, 1, 2], id="nonsense-is-one"),
     ],
 )
 def test_the_sizes_of_waves(sizes: tuple[int | str, ...], total: int, expected: list[int]) -> None:

@@ -1,5 +1,6 @@
 """A place to run plans in tests: a Temporal server, and a worker with the plugin and your code."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
@@ -24,6 +25,10 @@ from temporal_plans.testing.running_plan import RunningPlan
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.plugin import PlansPlugin
 from temporal_plans.workflows.registry import StepKind
+
+_SETTLE = 0.3
+"""Seconds that the threads of Temporal's SDK may need to end. They abort, now and then, a process
+that exits before."""
 
 Functions = Sequence[Callable[..., Any]]
 
@@ -162,6 +167,8 @@ class PlanEnvironment:
             await self._resources.aclose()
         finally:
             self._client = None
+        if self._given is None:
+            await asyncio.sleep(_SETTLE)
 
     async def _start_worker(self) -> None:
         self._client = _with_plugin(self.client, self._plugin)

@@ -28,9 +28,18 @@ def wave_sizes(sizes: Sequence[int | str], total: int) -> list[int]:
     left, position = total, 0
     while left > 0:
         size = sizes[min(position, len(sizes) - 1)] if sizes else 1
-        count = ceil(float(size.rstrip("%")) * total / 100) if isinstance(size, str) else size
-        count = min(max(count, 1), left)
+        count = min(max(_count(size, total), 1), left)
         result.append(count)
         left -= count
         position += 1
     return result
+
+
+def _count(size: int | str, total: int) -> int:
+    """Never raises: a board is made, and its status read, before its plan is checked."""
+    if isinstance(size, int):
+        return size
+    try:
+        return ceil(float(size.rstrip("%")) * total / 100)
+    except (ValueError, OverflowError):
+        return 1

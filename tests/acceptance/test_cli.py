@@ -1,0 +1,229 @@
+"""The shipped commands, in processes of their own: ``demo``, ``dev``, and what people type beside it.
+
+What commands do to plans is in test_commands.py; here it is what they print and how they end.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from acceptance.programs import free_port
+
+PROGRAMS = Path(sys.executable).parent
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HELLO = EXAMPLES / "hello-world"
+DEPLOY = ("deploy", str(HELLO / "svc.yml"), "--env-file", str(HELLO / "hello-world.env"))
+
+PATIENCE = 60.0
+"""Seconds that something may take that should take a few."""
+
+Plan = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def environment(address: str = "127.0.0.1:1") -> dict[str, str]:
+    """Of this machine's Temporal settings, nothing; by default no server is there."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL")}
+    path = os.pathsep.join([str(PROGRAMS), kept.get("PATH", "")])
+    return {**kept, "PATH": path, "TEMPORAL_ADDRESS": address, "LC_ALL": "C.UTF-8"}
+
+
+def run(*words: str, env: dict[str, str], cwd: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=PATIENCE, env=env, cwd=cwd, check=False
+    )
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {PATIENCE:g} s: {what}"
+        time.sleep(0.05)
+
+
+def processes_in(directory: Path) -> list[str]:
+    """The command lines of processes that have to do with a directory."""
+    found: list[str] = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            place = os.readlink(entry / "cwd")
+        except OSError:
+            continue  # it has ended
+        if place.startswith(f"{directory}/") or f"{directory}/" in command:
+            found.append(command)
+    return found
+
+
+def test_demo(tmp_path: Path) -> None:
+    """It ends 0 with hello-world COMPLETE, and nothing is left of it."""
+    ran = run(
+        *("temporal-plan", "demo", "--state-dir", str(tmp_path / "state")),
+        env=environment(),
+        cwd=tmp_path,
+    )
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout + ran.stderr
+    assert "deploy COMPLETE\n" in ran.stdout
+    for task in ("hello-0-server", "world-0-server", "world-1-server"):
+        assert re.search(rf"^{task} +RUNNING +yes", ran.stdout, re.MULTILINE)
+    assert "\x1b" not in ran.stdout
+    assert ran.stdout.index("hello-0:[server] COMPLETE") < ran.stdout.index("deploy COMPLETE")
+    assert processes_in(tmp_path) == []
+
+
+def test_demo_that_takes_too_long_says_why(tmp_path: Path) -> None:
+    ran = run(
+        *("temporal-plan", "demo", "--timeout", "1ms", "--state-dir", str(tmp_path / "state")),
+        env=environment(),
+        cwd=tmp_path,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr == "Error: not COMPLETE within 0.001 s\n"
+    assert "deploy is " in ran.stdout
+    assert processes_in(tmp_path) == []
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
+    """``temporal-plan dev`` with two agents in a directory of its own, and commands beside it."""
+    directory = tmp_path_factory.mktemp("dev")
+    directory.chmod(0o755)
+    env = environment(f"127.0.0.1:{free_port()}")
+    output = directory / "dev.out"
+    with output.open("w") as out:
+        process = subprocess.Popen(
+            [
+                *("temporal-plan", "dev", "--no-ui", "--agents", "2"),
+                *("--cpus", "2", "--memory", "512", "--port", env["TEMPORAL_ADDRESS"][10:]),
+            ],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=env,
+            cwd=directory,
+        )
+    try:
+        until(
+            lambda: "Ctrl-C stops" in output.read_text() or process.poll() is not None,
+            "dev says that it runs",
+        )
+        assert process.poll() is None, output.read_text()
+        yield lambda *words: run("temporal-plan", *words, env=env, cwd=directory)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        assert output.read_text().endswith(f"State is kept in {directory}/.temporal-plans.\n")
+        assert processes_in(directory) == []
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def deployed(dev: Plan) -> Plan:
+    ran = dev(*DEPLOY, "--wait")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0] == 'Service "hello-world": plan hello-world/deploy is under way.'
+    assert lines[-1].endswith(" deploy COMPLETE")
+    assert all(re.match(r"\d\d:\d\d:\d\d \S+ \S+", line) for line in lines[1:])
+    return dev
+
+
+def test_what_dev_says(dev: Plan) -> None:
+    ran = dev("agents")
+    assert ran.returncode == 0
+    rows = [line.split() for line in ran.stdout.splitlines()]
+    assert [row[:4] for row in rows[1:]] == [
+        ["default", "agent-1", "host-1", "ALIVE"],
+        ["default", "agent-2", "host-2", "ALIVE"],
+    ]
+    [pool] = json.loads(dev("agents", "--json").stdout)
+    ports = [agent["info"]["resources"]["ports"][0] for agent in pool["agents"]]
+    [first, second] = sorted((port["begin"], port["end"]) for port in ports)
+    assert first[1] < second[0]
+
+
+def test_reading(deployed: Plan) -> None:
+    tree = deployed("show", "deploy")
+    assert tree.stdout.startswith("deploy (serial strategy) (COMPLETE)")
+    assert "\n   └─ world-1:[server] (COMPLETE)" in tree.stdout
+    body = json.loads(deployed("show", "deploy", "--json").stdout)
+    assert (body["status"], body["phases"][0]["steps"][0]["status"]) == ("COMPLETE", "COMPLETE")
+    assert deployed("list").stdout.splitlines()[1].split()[:3] == [
+        *("hello-world", "deploy", "COMPLETE"),
+    ]
+    pods = json.loads(deployed("pods", "--json").stdout)["pods"]
+    assert sorted(pod["name"] for pod in pods) == ["hello-0", "world-0", "world-1"]
+    tasks = json.loads(deployed("tasks", "--json").stdout)["tasks"]
+    assert {task["status"]["state"] for task in tasks} == {"RUNNING"}
+    assert deployed("log", "deploy").stdout == "No commands were given to this plan.\n"
+    assert deployed("explain", "deploy").stdout.startswith("deploy is COMPLETE\n")
+
+
+def test_logs(deployed: Plan) -> None:
+    def greeting() -> bool:
+        ran = deployed("logs", "hello-0-server")
+        assert ran.returncode == 0, ran.stderr
+        return "greeting = hello\n" in ran.stdout
+
+    until(greeting, "the log has the greeting")
+    assert deployed("logs", "hello-0-server", "--tail", "1").stdout.startswith("port = ")
+    assert deployed("logs", "hello-0-server", "--stderr").stdout == ""
+    ran = deployed("logs", "helo-0-server")
+    assert ran.returncode == 1
+    assert "did you mean hello-0-server" in ran.stderr
+
+
+def test_deploying_again(deployed: Plan) -> None:
+    ran = deployed(*DEPLOY)
+    assert (ran.returncode, ran.stdout) == (0, 'Service "hello-world": nothing changed.\n')
+
+
+def test_refusals(deployed: Plan) -> None:
+    past = deployed("force-complete", "deploy")
+    assert past.returncode == 1
+    assert past.stderr.startswith("Error: Cannot execute command. Command has already been issued")
+    mistyped = deployed("show", "deplyo")
+    assert mistyped.returncode == 1
+    assert "did you mean deploy" in mistyped.stderr
+    elsewhere = deployed("show", "deploy", "--address", "127.0.0.1:1")
+    assert elsewhere.returncode == 1
+    assert elsewhere.stderr.startswith("Error: no Temporal server answers at 127.0.0.1:1")
+    assert (past.stdout, mistyped.stdout, elsewhere.stdout) == ("", "", "")
+
+
+def test_a_plan_of_ones_own(dev: Plan, tmp_path: Path) -> None:
+    """Run, wait for the approval, approve, see it end, run it again."""
+    path = tmp_path / "drill.yml"
+    path.write_text("name: drill\nphases:\n  go:\n    steps:\n      ask: {approval: Ready?}\n")
+    assert dev("run", str(path)).stdout == 'Plan "drill" is under way.\n'
+    assert "'drill' is running" in dev("run", str(path)).stderr
+    until(lambda: "Ready?" in dev("show", "drill").stdout, "the step asks")
+    done = dev("continue", "drill", "go", "ask", "--reason", "yes")
+    assert done.stdout == '"drill" plan: step "ask" in phase "go" has been resumed.\n'
+    assert dev("show", "drill", "--watch").returncode == 0
+    assert dev("start", "drill", "--reason", "once more").returncode == 0
+    log = dev("log", "drill").stdout
+    assert re.findall(r"continue|yes|start", log)[:3] == ["continue", "yes", "start"]
+    assert dev("force-complete", "drill").returncode == 0
+    assert dev("show", "drill", "--watch").returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("temporal", path=str(PROGRAMS)) is None, reason="no temporal CLI")
+def test_as_a_command_of_temporal(dev: Plan, tmp_path: Path) -> None:
+    env = environment("127.0.0.1:1")
+    address = json.loads(dev("agents", "--json").stdout)  # it is there
+    assert address
+    ran = run("temporal", "plan", "show", "deploy", env=env, cwd=tmp_path)
+    assert ran.returncode == 1
+    assert "no Temporal server answers at 127.0.0.1:1" in ran.stderr
+    told = run("temporal", "plan", "start", "--help", env=env, cwd=tmp_path)
+    assert "temporal-plan start backup -p SNAPSHOT=nightly" in told.stdout
