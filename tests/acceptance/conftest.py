@@ -1,6 +1,6 @@
 """Clusters of real processes for the tests of this ring."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 
 import pytest
 
@@ -22,7 +22,9 @@ async def fresh_cluster() -> AsyncIterator[Cluster]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A failed test shows what the processes of its cluster printed last."""
     report = yield
     if report.failed:

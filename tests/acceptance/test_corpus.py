@@ -254,9 +254,8 @@ async def _canary(cluster: Cluster, plan: str, service: str) -> None:
     await cluster.until_plan(plan, f"shows {done}", shows(done))  # (6)
     await cluster.until_running([*hello, *world])
     view = await cluster.view(plan)
-    for before, after in pairwise(range(1, 4)):
-        names = (f"world-{before}:[server]", f"world-{after}:[server]")
-        assert _finished(view, names[0]) <= _started(view, names[1])
+    for one, next_one in pairwise(f"world-{i}:[server]" for i in range(1, 4)):
+        assert _finished(view, one) <= _started(view, next_one)
 
 
 def _canary_text(view: PlanView) -> str:
@@ -329,7 +328,7 @@ async def test_manual_plans(cluster: Cluster, deployed: Deployed) -> None:
 
         async def tasks() -> dict[str, TaskState | None]:
             records = await (await cluster.client()).tasks(service)
-            return {record.name: record.status and record.status.state for record in records}
+            return {r.name: r.status.state if r.status else None for r in records}
 
         running = dict.fromkeys([*before, *pods], TaskState.RUNNING)
         await cluster.until("the service knows of all", tasks, lambda known: known == running)

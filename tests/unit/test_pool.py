@@ -236,6 +236,24 @@ def test_a_move_onto_the_same_agent_is_told_when_the_old_place_is_destroyed() ->
     assert change.ledger.agents["a"].used == ledger.agents["a"].used
 
 
+def test_a_move_that_waits_to_be_told_does_not_move_again() -> None:
+    ledger = reserved(with_agents(info("a")), want(0))
+    first = pool.reserve(ledger, want(0, permanent=True), NOW).change.ledger
+    for later in (
+        pool.reserve(first, want(0, permanent=True), LATER).change.ledger,
+        pool.register(first, info("b"), LATER).ledger,
+    ):
+        assert held(later) == held(first)
+        assert offered(pool.destroyed(later, held(ledger).id, LATER)) == [0]
+
+
+def test_a_move_of_what_was_released_is_a_first_placement() -> None:
+    ledger = reserved(with_agents(info("a")), want(0))
+    released = pool.release(ledger, want(0).key, NOW).ledger
+    again = pool.reserve(released, want(0, permanent=True), NOW).change.ledger
+    assert held(pool.register(again, info("b"), NOW).ledger) == held(again)
+
+
 def test_off_a_lost_agent() -> None:
     ledger = reserved(with_agents(info("a"), info("b")), want(0))
     ledger = pool.lost(ledger, "a", NOW).ledger

@@ -69,7 +69,10 @@ class PhaseBoard:
             state.steps[i] if i in state.steps else _new_step(step.errors)
             for i, step in enumerate(spec.steps)
         ]
-        self.canary = self._first_gates() if state.canary is None else state.canary
+        self.canary = (
+            self._first_gates() if state.canary is None else _within(state.canary, self.steps)
+        )
+        self.fault = ""
         self._elements = [self._element(i) for i in range(len(self.steps))]
         self._statuses = Counter(element.status for element in self._elements)
         self._touched = sum(step.touched for step in self.steps)
@@ -135,14 +138,20 @@ class PhaseBoard:
         return list(self._candidates)
 
     def _choose(self) -> list[int]:
-        chosen = selection.candidates(
-            self._elements,
-            self.spec.strategy,
-            self.canary,
-            interrupted=self.interrupted,
-            seed=self._seed,
-            strategies=self._strategies,
-        )
+        """What the strategy picks; one that fails picks nobody, and its phase reads ERROR."""
+        self.fault = ""
+        try:
+            chosen = selection.candidates(
+                self._elements,
+                self.spec.strategy,
+                self.canary,
+                interrupted=self.interrupted,
+                seed=self._seed,
+                strategies=self._strategies,
+            )
+        except selection.StrategyFailed as failure:
+            self.fault = str(failure)
+            return []
         return [element.index for element in chosen]
 
     @property
@@ -157,9 +166,11 @@ class PhaseBoard:
     @property
     def status(self) -> Status:
         if self._status is None:
+            picks = [self._elements[i].status for i in self.candidates()]
             self._status = aggregate(
                 (status for status, count in self._statuses.items() if count),
-                (self._elements[i].status for i in self.candidates()),
+                picks,
+                errors=bool(self.fault),
                 interrupted=self.is_interrupted,
             )
         return self._status
@@ -172,7 +183,8 @@ class PhaseBoard:
     @property
     def errors(self) -> tuple[str, ...]:
         """The error texts of all steps, each led by the step's name."""
-        return tuple(
+        own = (self.fault,) if self.fault else ()
+        return own + tuple(
             f"{spec.name}: {error}"
             for spec, step in zip(self.spec.steps, self.steps, strict=True)
             if step.status is Status.ERROR
@@ -252,7 +264,10 @@ class PlanBoard:
             PhaseBoard(phase, state.phases.get(i), seed=seed, strategies=strategies)
             for i, phase in enumerate(spec.phases)
         ]
-        self.canary = self._first_gates() if state.canary is None else state.canary
+        self.fault = ""
+        self.canary = (
+            self._first_gates() if state.canary is None else _within(state.canary, self.phases)
+        )
 
     def _first_gates(self) -> tuple[int, ...]:
         fresh = [
@@ -283,14 +298,20 @@ class PlanBoard:
         return [element.index for element in self._choose(self._elements())]
 
     def _choose(self, elements: Sequence[Element]) -> list[Element]:
-        return selection.candidates(
-            elements,
-            self.spec.strategy,
-            self.canary,
-            interrupted=self.interrupted,
-            seed=self._seed,
-            strategies=self._strategies,
-        )
+        """What the strategy picks; one that fails picks nobody, and the plan reads ERROR."""
+        self.fault = ""
+        try:
+            return selection.candidates(
+                elements,
+                self.spec.strategy,
+                self.canary,
+                interrupted=self.interrupted,
+                seed=self._seed,
+                strategies=self._strategies,
+            )
+        except selection.StrategyFailed as failure:
+            self.fault = str(failure)
+            return []
 
     def permitted(self) -> set[int]:
         """The phases that the plan itself does not hold back, whatever they wait for on their own.
@@ -302,15 +323,7 @@ class PlanBoard:
             replace(e, eligible=e.eligible or self._waits_alone(phase))
             for e, phase in zip(self._elements(), self.phases, strict=True)
         ]
-        chosen = selection.candidates(
-            elements,
-            self.spec.strategy,
-            self.canary,
-            interrupted=self.interrupted,
-            seed=self._seed,
-            strategies=self._strategies,
-        )
-        return {element.index for element in chosen}
+        return {element.index for element in self._choose(elements)}
 
     @staticmethod
     def _waits_alone(phase: PhaseBoard) -> bool:
@@ -332,15 +345,18 @@ class PlanBoard:
     @property
     def status(self) -> Status:
         elements = self._elements()
+        picks = [element.status for element in self._choose(elements)]
         return aggregate(
             (element.status for element in elements),
-            (element.status for element in self._choose(elements)),
+            picks,
+            errors=bool(self.fault),
             interrupted=selection.is_interrupted(elements, self.canary, self.interrupted),
         )
 
     @property
     def errors(self) -> tuple[str, ...]:
-        return tuple(
+        own = (self.fault,) if self.fault else ()
+        return own + tuple(
             f"{phase.spec.name}: {error}" for phase in self.phases for error in phase.errors
         )
 
@@ -373,6 +389,11 @@ class PlanBoard:
 
 
 _FRESH = StepState()
+
+
+def _within(indexes: tuple[int, ...], children: Sequence[object]) -> tuple[int, ...]:
+    """Carried indexes that there are: a plan's input may have been written by hand."""
+    return tuple(index for index in indexes if 0 <= index < len(children))
 
 
 def _new_step(errors: tuple[str, ...]) -> StepState:

@@ -181,6 +181,7 @@ def reserve(ledger: Ledger, requirement: Requirement, now: datetime) -> Answer:
     Raises RequirementError for one that is impossible by itself.
     """
     check_requirement(requirement)
+    requirement = _moving_once(ledger, requirement)
     key = requirement.key
     asked = ledger.but(
         notify={**ledger.notify, key: requirement.notify}, waiting=_without(ledger.waiting, key)
@@ -319,7 +320,21 @@ def _attempt(ledger: Ledger, requirement: Requirement, now: datetime) -> _Attemp
 
 
 def _moves(requirement: Requirement, held: Reservation) -> bool:
-    return requirement.permanent and requirement.replaces in ("", held.id)
+    return requirement.permanent and requirement.replaces == held.id
+
+
+def _moving_once(ledger: Ledger, requirement: Requirement) -> Requirement:
+    """A requirement that moves says from where: the reservation held when it was first asked.
+    Without that it would move again, from its new place, whenever it is tried again."""
+    if not requirement.permanent or requirement.replaces:
+        return requirement
+    held = ledger.reservations.get(requirement.key)
+    if held is None:
+        return requirement.but(permanent=False)
+    asked = ledger.waiting.get(requirement.key)
+    if asked is not None and asked.requirement.permanent:
+        return requirement.but(replaces=asked.requirement.replaces)
+    return requirement.but(replaces=held.id)
 
 
 def _existing(ledger: Ledger, requirement: Requirement, held: Reservation) -> _Attempt:

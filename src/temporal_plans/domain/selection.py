@@ -16,6 +16,13 @@ Strategies = Mapping[str, Select]
 """Strategies by name: the built-in ones and those that the plugin was given."""
 
 
+class StrategyFailed(Exception):
+    """A strategy of a developer's own raised: mend it, restart the worker, restart the element."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(f"strategy {name} failed: {type(error).__name__}: {error}")
+
+
 def label(spec: StrategySpec) -> str:
     """The strategy's name as the API shows it: ``canary`` reads ``serial-canary``."""
     return "serial-canary" if spec.name == "canary" else spec.name
@@ -42,7 +49,10 @@ def candidates(
     seed: int = 0,
     strategies: Strategies = BUILT_IN,
 ) -> list[Element]:
-    """The children that may be worked on now, in order; none while interrupted."""
+    """The children that may be worked on now, in order; none while interrupted.
+
+    Raises StrategyFailed when a developer's strategy raises, or returns no elements.
+    """
     if interrupted:
         return []
     if any(elements[i].gate for i in canary):
@@ -50,7 +60,10 @@ def candidates(
     select = strategies.get(CANARIES.get(spec.name, spec.name))
     if select is None:
         return []
-    chosen = dict.fromkeys(element.index for element in select(elements, spec, seed))
+    try:
+        chosen = dict.fromkeys(element.index for element in select(elements, spec, seed))
+    except Exception as error:
+        raise StrategyFailed(spec.name, error) from error
     return [elements[i] for i in chosen if 0 <= i < len(elements) and elements[i].eligible]
 
 

@@ -1,0 +1,212 @@
+"""The gateway over a real server: how what is missing, closed, silent and refused comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from temporalio import activity, workflow
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from temporal_plans.client import gateway as module
+from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
+from temporal_plans.client.gateway import (
+    Ended,
+    EndedMeanwhile,
+    NoSuchWorkflow,
+    TemporalGateway,
+    WorkflowIsClosed,
+    WorkflowIsOpen,
+)
+from temporal_plans.domain.model import Value
+
+
+class Note(Value):
+    text: str = ""
+
+
+class Other(Value):
+    number: int
+
+
+@workflow.defn
+class Notebook:
+    """Answers, refuses, ends and fails as it is told."""
+
+    def __init__(self) -> None:
+        self._end = ""
+
+    @workflow.run
+    async def run(self, first: Note) -> Note:
+        await workflow.wait_condition(lambda: bool(self._end))
+        if self._end == "fail":
+            raise ApplicationError("the pen is dry")
+        return Note(text=f"{first.text} {self._end}")
+
+    @workflow.query
+    def read(self) -> Note:
+        return Note(text="so far")
+
+    @workflow.query
+    def broken(self) -> Note:
+        raise ValueError("torn out")
+
+    @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
+    async def end(self, how: Note) -> Note:
+        self._end = how.text
+        if how.text == "before the answer":
+            await workflow.sleep(3600)
+        return Note(text="ended")
+
+    @end.validator
+    def _may_end(self, how: Note) -> None:
+        if how.text == "never":
+            raise ValueError("it must end; say how")
+
+
+@activity.defn(name="read_log")
+async def read_log(note: Note) -> Note:
+    if note.text == "unknown":
+        raise ApplicationError("no such task", non_retryable=True)
+    return Note(text=f"read {note.text}")
+
+
+QUEUE = "gateway-test"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def gateway(client: Client) -> AsyncIterator[TemporalGateway]:
+    async with Worker(
+        client,
+        task_queue=QUEUE,
+        workflows=[Notebook],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    ):
+        yield TemporalGateway(client, task_queue=QUEUE)
+
+
+async def opened(gateway: TemporalGateway) -> str:
+    notebook = f"notebook-{uuid4()}"
+    await gateway.start("Notebook", notebook, Note(text="begun"), summary="a notebook")
+    return notebook
+
+
+async def ended(gateway: TemporalGateway, how: str = "well") -> str:
+    notebook = await opened(gateway)
+    await gateway.update(notebook, "end", Note(text=how), Note)
+    while (await gateway.describe(notebook)).ended is None:
+        await asyncio.sleep(0.01)
+    return notebook
+
+
+async def test_an_open_workflow(gateway: TemporalGateway) -> None:
+    notebook = await opened(gateway)
+    assert (await gateway.query(notebook, "read", Note, open_only=True)).text == "so far"
+    assert (await gateway.describe(notebook)).ended is None
+    assert (await gateway.input_of(notebook, Note)).text == "begun"
+    with pytest.raises(WorkflowIsOpen):
+        await gateway.start("Notebook", notebook, Note())
+
+
+async def test_a_closed_workflow(gateway: TemporalGateway) -> None:
+    notebook = await ended(gateway)
+    with pytest.raises(WorkflowIsClosed) as raised:
+        await gateway.query(notebook, "read", Note, open_only=True)
+    assert raised.value.ended is Ended.COMPLETED
+    assert (await gateway.query(notebook, "read", Note)).text == "so far"
+    assert (await gateway.result_of(notebook, Note)).text == "begun well"
+    assert (await gateway.describe(notebook)).ended is Ended.COMPLETED
+    with pytest.raises(WorkflowIsClosed):
+        await gateway.update(notebook, "end", Note(), Note)
+
+
+async def test_a_failed_workflow_tells_why(gateway: TemporalGateway) -> None:
+    notebook = await ended(gateway, "fail")
+    assert (await gateway.describe(notebook)).ended is Ended.FAILED
+    with pytest.raises(Unreadable, match="the pen is dry"):
+        await gateway.result_of(notebook, Note)
+
+
+async def test_no_such_workflow(gateway: TemporalGateway) -> None:
+    for call in (
+        gateway.describe("none"),
+        gateway.query("none", "read", Note),
+        gateway.update("none", "end", Note(), Note),
+        gateway.input_of("none", Note),
+        gateway.result_of("none", Note),
+    ):
+        with pytest.raises(NoSuchWorkflow):
+            await call
+
+
+async def test_refusals_come_as_they_were_written(gateway: TemporalGateway) -> None:
+    notebook = await opened(gateway)
+    with pytest.raises(Refused, match=r"^it must end; say how$"):
+        await gateway.update(notebook, "end", Note(text="never"), Note)
+    with pytest.raises(Refused, match="torn out"):
+        await gateway.query(notebook, "broken", Note)
+    with pytest.raises(Refused, match="known queries"):
+        await gateway.query(notebook, "raed", Note)
+
+
+async def test_an_end_before_the_answer(gateway: TemporalGateway) -> None:
+    notebook = await opened(gateway)
+    with pytest.raises(EndedMeanwhile):
+        await gateway.update(notebook, "end", Note(text="before the answer"), Note)
+
+
+async def test_an_answer_of_another_shape(gateway: TemporalGateway) -> None:
+    notebook = await opened(gateway)
+    with pytest.raises(Unreadable, match="is the worker of another version"):
+        await gateway.query(notebook, "read", Other)
+    with pytest.raises(Unreadable, match=f"the input of '{notebook}' can't be read"):
+        await gateway.input_of(notebook, Other)
+
+
+async def test_start_and_update_starts_only_what_is_not_open(gateway: TemporalGateway) -> None:
+    notebook = f"notebook-{uuid4()}"
+    with pytest.raises(Refused, match="it must end"):
+        await gateway.start_and_update("Notebook", notebook, Note(text="never"), "end", Note)
+    answer = await gateway.start_and_update("Notebook", notebook, Note(text="x"), "end", Note)
+    assert answer.text == "ended"
+    assert (await gateway.input_of(notebook, Note)).text == "never"
+
+
+async def test_the_list_has_one_run_of_each_workflow(gateway: TemporalGateway) -> None:
+    notebook = await ended(gateway)
+    await gateway.start("Notebook", notebook, Note())
+    query = f"WorkflowId = '{notebook}'"
+    async with asyncio.timeout(10):  # visibility follows a moment later
+        while [run.ended for run in await gateway.list(query, 10)] != [None]:
+            await asyncio.sleep(0.05)
+
+
+async def test_without_a_worker(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER_WITHIN", timedelta(seconds=0.5))
+    gateway = TemporalGateway(client, task_queue=f"nobody-{uuid4()}")
+    notebook = await opened(gateway)
+    with pytest.raises(WorkerUnreachable, match=f"no worker answers for '{notebook}'"):
+        await gateway.query(notebook, "read", Note)
+    with pytest.raises(WorkerUnreachable, match="may still be carried out"):
+        await gateway.update(notebook, "end", Note(text="x"), Note)
+
+
+async def test_an_agents_activity(client: Client) -> None:
+    gateway = TemporalGateway(client)
+    second = timedelta(seconds=1)
+    agent = f"a-{uuid4()}"
+    async with Worker(client, task_queue=f"agent/{agent}", activities=[read_log]):
+        answer = await gateway.ask_agent(agent, "read_log", Note(text="x"), Note, within=second)
+        assert answer.text == "read x"
+        with pytest.raises(Refused, match=f"agent '{agent}': no such task"):
+            await gateway.ask_agent(agent, "read_log", Note(text="unknown"), Note, within=second)
+
+
+async def test_an_absent_agent(client: Client) -> None:
+    gateway = TemporalGateway(client)
+    with pytest.raises(AgentUnreachable, match=r"agent 'gone' did not answer within 0\.2 s"):
+        await gateway.ask_agent("gone", "read_log", Note(), Note, within=timedelta(seconds=0.2))
