@@ -162,7 +162,7 @@ STEP = ("hello", "hello-0:[server]")
             '"deploy" plan: phase "hello" has been forced to complete.',
         ),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+    ids=lambda value: "" if isinstance(value, str) else " ".join(map(str, value)),
 )
 def test_commands(
     run: Run, gateway: FakeGateway, arguments: tuple[str, ...], verb: str, text: str

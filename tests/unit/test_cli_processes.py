@@ -1,5 +1,6 @@
 """What processes are started with, and what they say while their server is away."""
 
+import itertools
 import logging
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_agents_on_one_machine_share_it(agents: int) -> None:
 def test_no_port_is_offered_twice(agents: int) -> None:
     ranges = [share(MACHINE, number, agents).ports[0] for number in range(agents)]
     assert [ranges[0].begin, ranges[-1].end] == [1025, 32000]
-    for before, after in zip(ranges, ranges[1:], strict=False):
+    for before, after in itertools.pairwise(ranges):
         assert before.end is not None
         assert after.begin == before.end + 1
 

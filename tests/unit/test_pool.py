@@ -144,6 +144,20 @@ def test_a_pod_that_joins_a_group_makes_room_for_the_next() -> None:
     assert offered(change) == [1, 2]
 
 
+def test_one_that_came_later_can_make_room_for_one_that_came_before() -> None:
+    second_host_first = (
+        '{"kind":"and","rules":[{"kind":"on-agents","agents":["a"]},'
+        '{"kind":"group-by","field":"hostname","distinct":2}]}'
+    )
+    ledger = reserved(
+        with_agents(info("a")), want(0), want(1, placement=second_host_first), want(2, 10)
+    )
+    assert places(ledger) == {0: "a"}
+    change = pool.register(ledger, info("b", cpus=10), NOW)
+    assert offered(change) == [2, 1]
+    assert places(change.ledger) == {0: "a", 1: "a", 2: "b"}
+
+
 # --- a pod that has its place --------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from temporal_plans.domain import pool
 from temporal_plans.domain.cluster import (
@@ -61,7 +61,7 @@ SETS = st.lists(
     st.builds(
         SetWant,
         id=st.sampled_from(["s", "t"]),
-        cpus=st.sampled_from([0, 0.1, 0.7, 2]),
+        cpus=st.sampled_from([0.1, 0.4, 0.7]),
         gpus=st.sampled_from([0, 0, 1]),
         memory=st.sampled_from([0, 10, 50]),
         ports=PORTS,
@@ -82,7 +82,7 @@ REQUIREMENTS = st.builds(
 )
 RESOURCES = st.builds(
     AgentResources,
-    cpus=st.sampled_from([0.3, 1, 3]),
+    cpus=st.sampled_from([0.5, 1, 3]),
     memory=st.sampled_from([50, 120]),
     gpus=st.sampled_from([0, 1]),
     disk=st.sampled_from([0, 50]),
@@ -116,6 +116,11 @@ class PoolMachine(RuleBasedStateMachine):
         assert not (made - former) & self.ids, "an id was given twice"
         self.ids |= made
 
+    @initialize(resources=st.tuples(RESOURCES, RESOURCES))
+    def begin(self, resources: tuple[AgentResources, AgentResources]) -> None:
+        self.register("a", resources[0], "z1")
+        self.register("b", resources[1], "z2")
+
     @rule(name=AGENTS, resources=RESOURCES, zone=st.sampled_from([None, "z1", "z2"]))
     def register(self, name: str, resources: AgentResources, zone: str | None) -> None:
         if name in self.ledger.agents:
@@ -142,8 +147,12 @@ class PoolMachine(RuleBasedStateMachine):
         self.shrunk.discard(name)
         self.apply(lambda ledger, now: pool.deregister(ledger, name, now, force=True))
 
-    @rule(requirement=REQUIREMENTS)
-    def reserve(self, requirement: Requirement) -> None:
+    @rule(requirements=st.lists(REQUIREMENTS, min_size=1, max_size=5))
+    def reserve(self, requirements: list[Requirement]) -> None:
+        for one in requirements:
+            self.reserve_one(one)
+
+    def reserve_one(self, requirement: Requirement) -> None:
         def ask(ledger: Ledger, now: datetime) -> Change:
             answer = pool.reserve(ledger, requirement, now)
             after = answer.change.ledger

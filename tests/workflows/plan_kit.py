@@ -78,18 +78,22 @@ class Run:
     handle: WorkflowHandle[Any, PlanResult]
 
     async def view(self) -> PlanView:
-        return await self.handle.query("status", result_type=PlanView)
+        answer: PlanView = await self.handle.query("status", result_type=PlanView)
+        return answer
 
     async def log(self) -> CommandLog:
-        return await self.handle.query("log", result_type=CommandLog)
+        answer: CommandLog = await self.handle.query("log", result_type=CommandLog)
+        return answer
 
     async def explain(self, phase: str = "", step: str = "") -> Explanations:
         query = ElementQuery(phase=phase, step=step)
-        return await self.handle.query("explain", query, result_type=Explanations)
+        answer: Explanations = await self.handle.query("explain", query, result_type=Explanations)
+        return answer
 
     async def update(self, verb: Verb, phase: str = "", step: str = "", **more: Any) -> Outcome:
         command = Command(phase=phase, step=step, **more)
-        return await self.handle.execute_update(verb, command, result_type=Outcome)
+        outcome: Outcome = await self.handle.execute_update(verb, command, result_type=Outcome)
+        return outcome
 
     async def until(self, condition: Callable[[PlanView], bool]) -> PlanView:
         """The first view of which that is true."""

@@ -61,11 +61,13 @@ async def started(plans: Kit, **more: Any) -> "WorkflowHandle[Any, None]":
 
 
 async def status(handle: "WorkflowHandle[Any, None]") -> ServiceStatus:
-    return await handle.query("status", result_type=ServiceStatus)
+    answer: ServiceStatus = await handle.query("status", result_type=ServiceStatus)
+    return answer
 
 
 async def tasks(handle: "WorkflowHandle[Any, None]") -> Tasks:
-    return await handle.query("tasks", result_type=Tasks)
+    answer: Tasks = await handle.query("tasks", result_type=Tasks)
+    return answer
 
 
 async def record(
@@ -89,7 +91,10 @@ async def record(
         reservation=reservation,
         tasks=(TaskLaunch(task_id=task_id, task="server"),),
     )
-    return await handle.execute_update("record_launch", intent, result_type=LaunchOrder)
+    order: LaunchOrder = await handle.execute_update(
+        "record_launch", intent, result_type=LaunchOrder
+    )
+    return order
 
 
 def report(task_id: str, index: int, sequence: int, state: TaskState) -> TaskStatus:

@@ -12,6 +12,7 @@ from temporal_plans.cli.output import coloured, printable
 from temporal_plans.client.gateway import Execution
 from temporal_plans.client.plan_run import PlanRun
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.domain.status import Status
 from temporal_plans.messages.cluster import AgentView, PoolStatus, WaitingView
 from temporal_plans.messages.plan import CommandLog
 from temporal_plans.messages.service import PlanRecord, PodView, TaskRecord
@@ -55,8 +56,14 @@ async def list_plans(client: PlansClient, said: str | None, limit: int) -> list[
 
 
 def _of_service(service: str, record: PlanRecord) -> ListedPlan:
+    cut_short = not record.open and record.run > 0 and record.status is not Status.COMPLETE
     return ListedPlan(
-        record.workflow_id, record.name, service, str(record.status), "", record.changed
+        record.workflow_id,
+        record.name,
+        service,
+        str(record.status),
+        "not running" if cut_short else "",
+        record.changed,
     )
 
 

@@ -44,7 +44,7 @@ def deploy(
             complain(result.outcome.message)
             return 1
         say(_deployed_text(spec.name, result))
-        return await waited(client, result.plan) if wait else 0
+        return await waited(client, result.plan) if wait and result.plan else 0
 
     raise typer.Exit(ask_until_interrupted(flags, deployed))
 

@@ -1,0 +1,219 @@
+"""Records the histories that ``test_replay.py`` replays: ``python -m replay.record`` in ``tests``.
+
+Run it once for every released shape of the workflows, and commit what it writes under
+``histories/<version>``. Recorded histories are never changed: they stand for plans that run.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from importlib.metadata import version
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Worker
+from workflows.plan_kit import Kit, Recorder, statuses, steps
+
+from temporal_plans.activities.agent.main import run_agent
+from temporal_plans.activities.agent.settings import AgentSettings
+from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.domain.cluster import AgentResources
+from temporal_plans.domain.commands import Command, Verb
+from temporal_plans.domain.status import Status
+from temporal_plans.loading.service import load_service_text
+from temporal_plans.messages.cluster import PLANS_QUEUE
+from temporal_plans.worker.dev import DevServer
+from temporal_plans.worker.plugin import PlansPlugin
+
+HISTORIES = Path(__file__).with_name("histories")
+LIMIT = 60.0
+
+SERVICE = """
+name: recorded
+pods:
+  web:
+    count: 2
+    volume: {path: data, size: 8}
+    tasks:
+      server:
+        goal: RUNNING
+        cmd: while true; do sleep 1; done
+        cpus: 0.1
+        memory: 16
+        readiness-check: {cmd: "true", interval: 1, timeout: 5}
+      job: {goal: ONCE, cmd: "echo done", cpus: 0.1, memory: 16}
+plans:
+  deploy:
+    phases:
+      web: {strategy: serial-canary, pod: web, steps: [{default: [[server]]}]}
+  job:
+    phases:
+      job: {strategy: parallel, pod: web, steps: [{default: [[job]]}]}
+"""
+
+
+@asynccontextmanager
+async def cluster(directory: Path) -> AsyncIterator[Kit]:
+    """A server, a worker and an agent in this process."""
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(DevServer(database=directory / "db"))
+        client = await Client.connect(server.address, plugins=[PlansPlugin()])
+        recorder = Recorder()
+        worker = Worker(
+            client,
+            task_queue=PLANS_QUEUE,
+            activities=[recorder.work, recorder.noop],
+            graceful_shutdown_timeout=timedelta(seconds=1),
+        )
+        await stack.enter_async_context(worker)
+        stop = asyncio.Event()
+        bare = await Client.connect(server.address, data_converter=pydantic_data_converter)
+        settings = AgentSettings(
+            id="agent",
+            hostname="host",
+            work_dir=directory / "agent",
+            resources=AgentResources(cpus=2, memory=256, disk=100),
+            kill_tasks_on_exit=True,
+        )
+        agent = asyncio.create_task(run_agent(bare, settings, stop=stop))
+        try:
+            yield Kit(client, PLANS_QUEUE, recorder)
+        finally:
+            stop.set()
+            await agent
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    end = time.monotonic() + LIMIT
+    while not await condition():
+        if time.monotonic() > end:
+            raise TimeoutError("what was to be recorded did not come to pass")
+        await asyncio.sleep(0.05)
+
+
+async def happy(kit: Kit) -> list[str]:
+    """Two phases of activities, as children and inline."""
+    ids: list[str] = []
+    for mode in ("child", "inline"):
+        run = await kit.start(
+            {
+                "steps": mode,
+                "phases": {
+                    "one": {"strategy": "parallel", "steps": steps(f"{mode}-a", f"{mode}-b")},
+                    "two": {"steps": {"wait": {"sleep": "10ms"}, **steps(f"{mode}-c")}},
+                },
+            }
+        )
+        await run.result()
+        ids += [run.handle.id, f"{run.handle.id}/one", f"{run.handle.id}/one/{mode}-a"]
+    return ids[:5]  # an inline step has no workflow
+
+
+async def steered(kit: Kit) -> list[str]:
+    """Canary gates, an approval, a failure with restart, interrupt, force, bad signals."""
+    kit.recorder.failures["broken"] = 1
+    run = await kit.start(
+        {
+            "phases": {
+                "canary": {"strategy": "canary", "steps": steps("c1", "c2", "c3")},
+                "rest": {"steps": {"ok": {"approval": "fine?"}, **steps("broken", "last")}},
+            }
+        }
+    )
+    await run.until_status(Status.WAITING)
+    await run.handle.signal("continue", {"phase": "canary"})
+    await run.handle.signal("restrt", {"phase": "canary"})
+    await run.handle.signal("restart", {"fase": 1})
+    await run.until(lambda view: statuses(view)[0] == "COMPLETE")
+    await run.update(Verb.INTERRUPT)
+    await run.update(Verb.CONTINUE, "canary")
+    await run.update(Verb.CONTINUE)
+    await run.until(lambda view: statuses(view, 1)[0] == "WAITING")
+    await run.update(Verb.CONTINUE, "rest", "ok")
+    await run.until_status(Status.ERROR)
+    await run.update(Verb.RESTART, "rest", "broken")
+    await run.result()
+    plan = run.handle.id
+    return [plan, f"{plan}/canary", f"{plan}/rest", f"{plan}/rest/ok", f"{plan}/rest/broken"]
+
+
+async def long(kit: Kit) -> list[str]:
+    """A phase and a plan that continue as new."""
+    names = [f"n{i}" for i in range(60)]
+    run = await kit.start(
+        {
+            "history_limit": 80,
+            "phases": {
+                "many": {"strategy": {"name": "max-parallel", "limit": 8}, "steps": steps(*names)}
+            },
+        }
+    )
+    await run.result()
+    return [run.handle.id, f"{run.handle.id}/many"]
+
+
+async def deployed(kit: Kit) -> list[str]:
+    """A service through its canary, a restart of a pod step, and a plan beside deploy."""
+    plans = PlansClient(kit.client)
+    spec = load_service_text(
+        SERVICE, {}, source="recorded", templates=lambda name: name
+    )
+    await plans.deploy(spec)
+
+    async def done(plan: str, count: int) -> bool:
+        phase = (await plans.show(f"recorded/{plan}")).view.phases[0]
+        return sum(step.status is Status.COMPLETE for step in phase.steps) >= count
+
+    deploy = "recorded/deploy"
+    await plans.command(deploy, Verb.CONTINUE, Command(phase="web"))
+    await until(lambda: done("deploy", 1))
+    await plans.command(deploy, Verb.RESTART, Command(phase="web", step="web-0:[server]"))
+    await plans.command(deploy, Verb.CONTINUE, Command(phase="web"))
+    await until(lambda: done("deploy", 2))
+    await plans.command("recorded/job", Verb.START, Command())
+    await until(lambda: done("job", 2))
+    return [
+        "service/recorded",
+        "pool/default",
+        deploy,
+        f"{deploy}/web",
+        f"{deploy}/web/web-0:[server]",
+        "recorded/job/job",
+    ]
+
+
+async def main() -> None:
+    target = HISTORIES / version("temporal-plans")
+    if target.exists():
+        sys.exit(f"{target.name} is recorded already; histories are never changed")
+    target.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chmod(scratch, 0o755)
+        async with cluster(Path(scratch)) as kit:
+            for story in (happy, steered, long, deployed):
+                for number, workflow_id in enumerate(await story(kit)):
+                    await _keep(kit.client, workflow_id, target / f"{story.__name__}-{number}.json")
+
+
+async def _keep(client: Client, workflow_id: str, path: Path) -> None:
+    """The first run of the chain: where it continued as new, that is part of the story."""
+    run_id: str | None = None
+    async for event in client.get_workflow_handle(workflow_id).fetch_history_events():
+        run_id = event.workflow_execution_started_event_attributes.first_execution_run_id
+        break
+    history = await client.get_workflow_handle(workflow_id, run_id=run_id).fetch_history()
+    recorded = {"workflow_id": workflow_id, "history": json.loads(history.to_json())}
+    path.write_text(json.dumps(recorded, indent=1), encoding="utf-8")
+    print(f"{path.name}: {workflow_id}, {len(history.events)} events")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
+    time.sleep(0.3)
