@@ -2,7 +2,8 @@
 
 Thirty pods are deployed, ten times something is killed and started again, and commands are given
 before and during every outage. Three such deploys, each beginning with another victim, kill each
-kind of process at ten different moments.
+kind of process at ten different moments; one of them, unless TEMPORAL_PLANS_ALL_KILLS is set,
+because each takes a good minute.
 
 The tasks watch over themselves: each locks a file of its name for as long as it lives, which only
 one process can, and says so when it can't.
@@ -10,6 +11,7 @@ one process can, and says so when it can't.
 
 import asyncio
 import json
+import os
 import random
 import time
 from collections import Counter
@@ -152,14 +154,27 @@ async def deploy() -> AsyncIterator[Deploy]:
 VICTIMS = ("worker", "server", "agent")
 
 
+DEPLOYS = [
+    pytest.param(
+        first,
+        id=f"{victim}-first",
+        marks=pytest.mark.skipif(
+            first > 0 and not os.environ.get("TEMPORAL_PLANS_ALL_KILLS"),
+            reason="takes minutes; set TEMPORAL_PLANS_ALL_KILLS=1 for all three",
+        ),
+    )
+    for first, victim in enumerate(VICTIMS)
+]
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(3), ids=[f"{victim}-first" for victim in VICTIMS])
+@pytest.mark.parametrize("first", DEPLOYS)
 async def test_nothing_is_lost_or_done_twice(deploy: Deploy, first: int) -> None:
     chance = random.Random(first)
     kinds = islice(cycle([*VICTIMS[first:], *VICTIMS[:first]]), KILLS)
     for number, kind in enumerate(kinds):
         before = number * PODS // KILLS
-        deploy.allow(before + PODS // KILLS)
+        deploy.allow(min(before + PODS // KILLS, PODS - 1))  # the plan hears all commands
         await deploy.until_started(before + chance.randint(1, PODS // KILLS))
         victim = chance.choice(sorted(deploy.cluster.agents)) if kind == "agent" else kind
         await deploy.kill(victim, number)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from temporalio import activity, workflow
+from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from temporal_plans import build
-from temporal_plans.client.gateway import Ended
 from temporal_plans.domain.plan import StrategySpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.strategies import Element
@@ -161,30 +161,12 @@ async def test_unknown_names_refuse_the_plan_and_name_the_known(
     plans: PlanEnvironment, phase: build.Phase, said: str
 ) -> None:
     running = await plans.start(build.plan("p", phase))
-    run = await running.ended()
-    assert run.ended is Ended.FAILED
-    assert "this plan can't run:" in run.why
-    assert said in run.why
-
-
-async def test_a_step_kind_that_a_later_worker_lacks_is_told_by_the_step(
-    env: WorkflowEnvironment, shelf: Shelf
-) -> None:
-    """The plan was accepted; then the worker was replaced by one without the step kind."""
-    plan = build.plan("p", build.phase("a", build.approval(), build.custom("fetch", "tea")))
-    shelf.items.add("tea")
-    async with PlanEnvironment(
-        client=env.client, activities=[shelf.on_shelf], step_kinds={"fetch": fetch}
-    ) as plans:
-        running = await plans.start(plan)
-        await running.until(Status.WAITING)
-        await plans.restart_worker(step_kinds={"brew": fetch})
-        await running.proceed(phase="a", step="approval")
-        view = await running.until(Status.ERROR, phase="a", step="fetch")
-        assert "this worker knows no step kind 'fetch'; it knows: brew" in view.errors[0]
-        await plans.restart_worker(step_kinds={"fetch": fetch})
-        await running.restart(phase="a", step="fetch")
-        assert (await running.at_rest()).complete
+    with pytest.raises(WorkflowFailureError) as refused:
+        await plans.client.get_workflow_handle(running.id).result()
+    cause = refused.value.cause
+    assert isinstance(cause, ApplicationError)
+    assert cause.type == "InvalidPlan"
+    assert said in cause.message
 
 
 # --- what the plugin refuses --------------------------------------------------------------------
@@ -250,3 +232,18 @@ async def test_without_a_client_it_brings_its_own_server(tmp_path: Path) -> None
         run = await own.run(file, {"X": "kept"})
     assert run.complete
     assert (tmp_path / "note").read_text() == "kept"
+
+
+async def test_a_plan_goes_on_after_its_worker_was_restarted(
+    env: WorkflowEnvironment, shelf: Shelf
+) -> None:
+    plan = build.plan("p", build.phase("a", build.approval(), *_noops(1), strategy="backwards"))
+    async with PlanEnvironment(
+        client=env.client, activities=[shelf.noop], strategies={"backwards": backwards}
+    ) as own:
+        running = await own.start(plan)
+        await running.until(Status.WAITING)
+        await own.restart_worker(strategies={"backwards": backwards})
+        await running.until(Status.WAITING)
+        await running.proceed()
+        assert (await running.ended()).complete

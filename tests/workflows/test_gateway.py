@@ -195,6 +195,20 @@ async def test_without_a_worker(client: Client, monkeypatch: pytest.MonkeyPatch)
         await gateway.update(notebook, "end", Note(text="x"), Note)
 
 
+async def test_a_question_that_is_given_up(client: Client) -> None:
+    """The SDK answers a cancellation with an error of its own; it must stay one."""
+    gateway = TemporalGateway(client, task_queue=f"nobody-{uuid4()}")
+    notebook = await opened(gateway)
+    for question in (
+        gateway.update(notebook, "end", Note(text="x"), Note),
+        gateway.query(notebook, "read", Note),
+        gateway.result_of(notebook, Note),
+    ):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await question
+
+
 async def test_an_agents_activity(client: Client) -> None:
     gateway = TemporalGateway(client)
     second = timedelta(seconds=1)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.messages.service import ClosedPlans, OpenPlans, PlanStart
@@ -50,7 +50,11 @@ class PlanActivities:
                 rpc_timeout=timedelta(seconds=10),
             )
         except WorkflowAlreadyStartedError:
-            return  # by an earlier attempt of this activity, or by hand: it runs
+            described = await self._describe(start.workflow_id)
+            if described is None or await _run_of(described) < start.run:
+                raise ApplicationError(  # to be tried again
+                    f"an earlier run of {start.workflow_id} has not closed yet", type="StillRunning"
+                ) from None
 
     @activity.defn(name="closed_plans")
     async def closed_plans(self, plans: OpenPlans) -> ClosedPlans:

@@ -82,7 +82,7 @@ async def demo(
                 await asyncio.wait([deploying, stopped], return_when=asyncio.FIRST_COMPLETED)
                 if not deploying.done():
                     deploying.cancel()
-                    await asyncio.wait([deploying])
+                    await asyncio.gather(deploying, return_exceptions=True)
                     stopped.result()
                     complain("interrupted before the plan was COMPLETE")
                     return 1

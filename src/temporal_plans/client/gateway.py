@@ -5,6 +5,7 @@ SDK, and knows how server and SDK say that something is missing, closed or silen
 another gateway in its place.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -331,6 +332,9 @@ class TemporalGateway:
         try:
             yield
         except RPCTimeoutOrCancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # the SDK takes the cancellation for its own
+                raise asyncio.CancelledError from error
             if await self._server_answers():
                 raise WorkerUnreachable(worker_for, sent=sent) from error
             raise ServerUnreachableError(self._address, "it went silent") from error

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
+from temporal_plans.client.errors import WorkerUnreachable
 from temporal_plans.client.plan_run import PlanRun
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.commands import Command, Outcome, Verb
@@ -57,7 +58,7 @@ class RunningPlan:
         condition of your own is true.
 
         Raises NotReached after ``timeout``, or when the plan's workflow ends before; LookupError
-        for names that the plan does not have.
+        for names that the plan does not have; WorkerUnreachable when nothing was heard of it.
         """
         if callable(condition):
             holds, wanted = condition, "a condition"
@@ -83,11 +84,18 @@ class RunningPlan:
     ) -> PlanRun:
         clock = asyncio.get_running_loop()
         end = clock.time() + (timeout or self.timeout).total_seconds()
-        while not holds(run := await self.look()):
+        while True:
+            try:
+                run = await self.look()
+            except WorkerUnreachable:  # a worker that is being restarted
+                if clock.time() > end:
+                    raise
+                continue
+            if holds(run):
+                return run
             if run.ended or clock.time() > end:
                 raise NotReached(wanted, run)
             await asyncio.sleep(_PACE)
-        return run
 
     # --- commands, as an operator gives them; each raises Refused with the plan's reason ---
 

@@ -81,6 +81,7 @@ class Plan(PlanVerbs):
         self._running: dict[int, RunningPhase] = {}
         self._viewer = PlanViewer(self._id)
         self._rolling = False
+        self._begun = False
         self._dirty = True
         self._reported: Status | None = None
         self._telling = asyncio.Lock()
@@ -117,6 +118,7 @@ class Plan(PlanVerbs):
         while True:
             self._dirty = False
             self._advance()
+            self._begun = True
             if not self._running and (self._board.complete or self._rolling):
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 if self._board.complete or self._rolling:
@@ -222,6 +224,9 @@ class Plan(PlanVerbs):
         if isinstance(command, CommandMessage) and command.malformed:
             self.record_problem(verb, command.malformed)
             return Outcome(code=400, message=command.malformed, changed=False)
+        # An update may come in one activation with the start, and on replay in the one after it:
+        # let the start be first in both.
+        await workflow.wait_condition(lambda: self._begun)
         try:
             decision = decide(self._board, self._id, verb, command)
         except CommandRefused as refusal:

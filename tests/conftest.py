@@ -1,0 +1,31 @@
+"""Options of the whole suite."""
+
+import functools
+from typing import Any
+
+import pytest
+from temporalio.worker import Worker
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-workflow-cache",
+        action="store_true",
+        help="workers in the tests' own process replay every workflow at every workflow task",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--no-workflow-cache"):
+        _replay_always()
+
+
+def _replay_always() -> None:
+    """Replay shows code that is not deterministic. A worker is told so when it is made."""
+    made = Worker.__init__
+
+    @functools.wraps(made)
+    def init(self: Worker, *args: Any, **options: Any) -> None:
+        made(self, *args, **{**options, "max_cached_workflows": 0})
+
+    Worker.__init__ = init  # type: ignore[method-assign]
