@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -299,7 +299,7 @@ class Cluster:
 @asynccontextmanager
 async def running_cluster(
     machines: Sequence[Machine] = THREE, *, pool: str = QUICK_POOL
-) -> AsyncIterator[Cluster]:
+) -> AsyncGenerator[Cluster]:
     """A cluster that is gone afterwards, files included.
 
     Not below pytest's own temporary directory: tasks of other users could not enter that.

@@ -7,7 +7,7 @@ import getpass
 import json
 import os
 import resource
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from itertools import pairwise
@@ -34,7 +34,7 @@ def deployed(cluster: Cluster) -> Deployed:
     """``async with deployed("svc.yml", HELLO_COUNT=2) as service``: torn down afterwards."""
 
     @asynccontextmanager
-    async def deploying(file: str, *, wait: bool = True, **values: object) -> AsyncIterator[str]:
+    async def deploying(file: str, *, wait: bool = True, **values: object) -> AsyncGenerator[str]:
         service = file.removesuffix(".yml").replace("_", "-")
         values = {"FRAMEWORK_NAME": service, **_what_the_machine_asks(), **values}
         given = [part for name, value in values.items() for part in ("-e", f"{name}={value}")]

@@ -72,7 +72,7 @@ class Deploy:
 
     cluster: Cluster
     evidence: Path
-    given: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list[str])
     """the reasons of all commands that were taken"""
     began: float = field(default_factory=time.monotonic)
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
+from temporal_plans.domain.model import WITH_DEFAULTS
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
 
@@ -76,7 +77,7 @@ def complain(text: str) -> None:
 def print_json(value: BaseModel | Sequence[BaseModel] | object) -> None:
     """Messages and what is made of them, as indented JSON."""
     if isinstance(value, BaseModel):
-        text = value.model_dump_json(indent=2)
+        text = value.model_dump_json(indent=2, context=WITH_DEFAULTS)
     else:
         text = json.dumps(value, indent=2, default=_jsonable, ensure_ascii=False)
     sys.stdout.write(text + "\n")
@@ -84,5 +85,5 @@ def print_json(value: BaseModel | Sequence[BaseModel] | object) -> None:
 
 def _jsonable(value: object) -> object:
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", context=WITH_DEFAULTS)
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
+    SerializationInfo,
     SerializerFunctionWrapHandler,
     WithJsonSchema,
     model_serializer,
@@ -37,6 +38,10 @@ class Value(BaseModel):
         return self.model_copy(update=changes)
 
 
+WITH_DEFAULTS = {"defaults": True}
+"""Give this as the context of a dump that programs read: every field is then written."""
+
+
 class CompactValue(Value):
     """A value that leaves out fields at their default when written.
 
@@ -55,8 +60,12 @@ class CompactValue(Value):
         )
 
     @model_serializer(mode="wrap")
-    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_defaults(
+        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
+        if info.context is WITH_DEFAULTS:
+            return written
         values = self.__dict__
         for name, alias, default in self._defaults:
             value = values[name]

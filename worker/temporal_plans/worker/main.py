@@ -11,6 +11,9 @@ from temporal_plans.messages.cluster import PLANS_QUEUE
 GRACE = timedelta(seconds=10)
 """How long activities that run may go on after the worker is told to stop."""
 
+FAILOVER = timedelta(seconds=3)
+"""How long a workflow waits for the worker that has it in memory, should that one be dead."""
+
 CACHED_WORKFLOWS = 5000
 """Workflows kept in memory; one costs about 15 KiB (temporal.md 3.7)."""
 
@@ -28,5 +31,6 @@ async def run_worker(
         task_queue=task_queue,
         graceful_shutdown_timeout=GRACE,
         max_cached_workflows=max_cached_workflows,
+        sticky_queue_schedule_to_start_timeout=FAILOVER,
     ):
         await stop.wait()
