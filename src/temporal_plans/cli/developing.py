@@ -52,7 +52,7 @@ def _what_runs(cluster: LocalCluster, settings: LocalSettings) -> list[str]:
         lines.append(f"  export TEMPORAL_ADDRESS={cluster.address}")
     lines += [
         "  temporal-plan agents",
-        "  temporal-plan deploy svc.yml --env-file svc.env --wait",
+        "  temporal-plan deploy svc.yml --values svc.env --wait",
         "  temporal-plan show deploy",
         "",
         "Ctrl-C stops all of it.",

@@ -31,7 +31,7 @@ def service_file(
     except SpecError as error:
         if not any(problem.message == _NEEDS_VALUE for problem in error.problems):
             raise
-        hint = Problem(path="", message="give values with -e NAME=VALUE or --env-file FILE")
+        hint = Problem(path="", message="give values with -e NAME=VALUE or --values FILE")
         raise SpecError([*error.problems, hint], source=error.source) from error
 
 

@@ -202,6 +202,7 @@ EnvOption = Annotated[
 EnvFileOption = Annotated[
     list[Path] | None,
     typer.Option(
+        "--values",  # the temporal CLI takes --env-file for its own, before we see it
         "--env-file",
         metavar="FILE",
         exists=True,

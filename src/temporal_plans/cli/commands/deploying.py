@@ -109,7 +109,7 @@ def add_to(app: typer.Typer) -> None:
         app,
         validate,
         "validate",
-        "temporal-plan validate svc.yml --env-file svc.env",
+        "temporal-plan validate svc.yml --values svc.env",
         "temporal-plan validate backup.yml",
         connection=False,
     )
@@ -124,7 +124,7 @@ def add_to(app: typer.Typer) -> None:
         app,
         deploy,
         "deploy",
-        "temporal-plan deploy svc.yml --env-file svc.env --wait",
+        "temporal-plan deploy svc.yml --values svc.env --wait",
         "temporal-plan deploy svc.yml -e HELLO_COUNT=2",
         aliases=("install",),
     )
