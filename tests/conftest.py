@@ -1,6 +1,7 @@
 """Options of the whole suite."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _replay_always() -> None:
     """Replay shows code that is not deterministic. A worker is told so when it is made."""
-    made = Worker.__init__
+    made: Callable[..., None] = Worker.__init__  # pyright: ignore[reportUnknownVariableType]
 
     @functools.wraps(made)
     def init(self: Worker, *args: Any, **options: Any) -> None:

@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
@@ -19,7 +19,6 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
-from workflows.plan_kit import Kit, Recorder, statuses, steps
 
 from temporal_plans.activities.agent.main import run_agent
 from temporal_plans.activities.agent.settings import AgentSettings
@@ -31,6 +30,7 @@ from temporal_plans.loading.service import load_service_text
 from temporal_plans.messages.cluster import PLANS_QUEUE
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.plugin import PlansPlugin
+from workflows.plan_kit import Kit, Recorder, statuses, steps
 
 HISTORIES = Path(__file__).with_name("histories")
 LIMIT = 60.0
@@ -60,7 +60,7 @@ plans:
 
 
 @asynccontextmanager
-async def cluster(directory: Path) -> AsyncIterator[Kit]:
+async def cluster(directory: Path) -> AsyncGenerator[Kit]:
     """A server, a worker and an agent in this process."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(DevServer(database=directory / "db"))
@@ -162,9 +162,7 @@ async def long(kit: Kit) -> list[str]:
 async def deployed(kit: Kit) -> list[str]:
     """A service through its canary, a restart of a pod step, and a plan beside deploy."""
     plans = PlansClient(kit.client)
-    spec = load_service_text(
-        SERVICE, {}, source="recorded", templates=lambda name: name
-    )
+    spec = load_service_text(SERVICE, {}, source="recorded", templates=lambda name: name)
     await plans.deploy(spec)
 
     async def done(plan: str, count: int) -> bool:

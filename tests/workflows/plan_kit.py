@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -33,10 +33,10 @@ DEADLINE = 30.0
 class Recorder:
     """Activities that write down when they ran. ``failures`` says how often one still fails."""
 
-    begun: list[str] = field(default_factory=lambda: [])
-    done: list[str] = field(default_factory=lambda: [])
-    failures: dict[str, int] = field(default_factory=lambda: {})
-    gates: dict[str, asyncio.Event] = field(default_factory=lambda: {})
+    begun: list[str] = field(default_factory=list[str])
+    done: list[str] = field(default_factory=list[str])
+    failures: dict[str, int] = field(default_factory=dict[str, int])
+    gates: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
 
     @activity.defn(name="work")
     async def work(self, name: str = "") -> str:
@@ -119,7 +119,7 @@ def statuses(view: PlanView, phase: int = 0) -> list[str]:
 @asynccontextmanager
 async def kit(
     address: str, plugin: PlansPlugin | None = None, *, cached: int = 1000
-) -> AsyncIterator[Kit]:
+) -> AsyncGenerator[Kit]:
     """A worker for plans on a queue of its own; ``cached`` 0 replays at every workflow task."""
     recorder = Recorder()
     client = await Client.connect(address, plugins=[plugin or PlansPlugin()])

@@ -7,10 +7,10 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
-from workflows.plan_kit import Kit, Run, kit, statuses, steps
 
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
+from workflows.plan_kit import Kit, Run, kit, statuses, steps
 
 MODES = pytest.mark.parametrize(
     ("mode", "count"),

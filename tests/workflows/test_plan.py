@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from workflows.plan_kit import Kit, kit, statuses, steps
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
+from workflows.plan_kit import Kit, kit, statuses, steps
 
 MODES = pytest.mark.parametrize("mode", ["child", "inline"])
 

@@ -11,7 +11,6 @@ import pytest
 import pytest_asyncio
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
-from workflows.plan_kit import Kit, kit
 
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.leases import Lease
@@ -31,6 +30,7 @@ from temporal_plans.messages.service import (
     StartPlan,
     Tasks,
 )
+from workflows.plan_kit import Kit, kit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

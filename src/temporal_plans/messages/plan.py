@@ -149,7 +149,8 @@ class PhaseInput(CompactValue):
     """Input of a Phase workflow, always from its Plan. ``index`` is its place in the plan.
 
     ``order`` is the last order carried out, ``leased`` the steps whose asset it has, ``unreported``
-    those whose change the plan has not heard of, all from an earlier run; ``pace`` the least time between two reports to the plan.
+    those whose change the plan has not heard of, all from an earlier run; ``pace`` is the least
+    time between two reports to the plan.
     """
 
     index: int

@@ -27,8 +27,8 @@ StepKind = Callable[["StepContext"], Awaitable[Any]]
 class Registry:
     """``strategies`` and ``kinds`` beside the built-in ones, by the names that plans use."""
 
-    strategies: Mapping[str, Select] = field(default_factory=dict)
-    kinds: Mapping[str, StepKind] = field(default_factory=dict)
+    strategies: Mapping[str, Select] = field(default_factory=dict[str, Select])
+    kinds: Mapping[str, StepKind] = field(default_factory=dict[str, StepKind])
 
     @property
     def all_strategies(self) -> Mapping[str, Select]:
