@@ -291,9 +291,11 @@ def test_what_a_users_strategy_returns_is_looked_over() -> None:
     assert made.candidates() == [2, 1]
 
 
-def test_an_unknown_strategy_lets_nothing_run_and_reads_error() -> None:
+def test_an_unknown_strategy_is_told_and_never_mistaken_for_one_that_picks_nobody() -> None:
     made = board("P P", StrategySpec(name="zigzag"))
-    assert (chosen(made), made.status) == ("", Status.ERROR)
+    with pytest.raises(selection.UnknownStrategy, match="no strategy 'zigzag'; it knows: "):
+        made.candidates()
+    assert made.status is Status.PENDING
 
 
 def test_names() -> None:

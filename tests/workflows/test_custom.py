@@ -99,6 +99,43 @@ async def test_a_strategy_that_picks_nobody_reads_error(plans: PlanEnvironment) 
     assert (await running.at_rest()).complete
 
 
+def raises(elements: Sequence[Element], spec: StrategySpec, seed: int) -> Sequence[Element]:
+    raise KeyError("zone")
+
+
+def answers_nothing(elements: Sequence[Element], spec: StrategySpec, seed: int) -> Any:
+    return None
+
+
+def answers_names(elements: Sequence[Element], spec: StrategySpec, seed: int) -> Any:
+    return [element.name for element in elements]
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        pytest.param(raises, "KeyError: 'zone'", id="raises"),
+        pytest.param(answers_nothing, "TypeError: ", id="answers-nothing"),
+        pytest.param(answers_names, "TypeError: ", id="answers-names"),
+    ],
+)
+async def test_a_strategy_that_fails_is_told_and_can_be_passed_over(
+    env: WorkflowEnvironment, shelf: Shelf, bad: Any, told: str
+) -> None:
+    """Nothing that a developer's strategy does may wedge a plan."""
+    plan = build.plan(
+        "p", build.phase("a", *_noops(2), strategy="bad"), build.phase("b", *_noops(1))
+    )
+    async with PlanEnvironment(
+        client=env.client, activities=[shelf.noop], strategies={"bad": bad}
+    ) as own:
+        running = await own.start(plan)
+        [error, *_] = (await running.until(Status.ERROR)).errors
+        assert f"strategy bad failed: {told}" in error
+        assert (await running.force_complete(phase="a", reason="done by hand")).changed
+        assert (await running.ended()).complete
+
+
 # --- step kinds ---------------------------------------------------------------------------------
 
 

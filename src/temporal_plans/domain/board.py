@@ -15,7 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 from temporal_plans.domain import selection
 from temporal_plans.domain.model import CompactValue
 from temporal_plans.domain.plan import PhaseSpec, PlanSpec
-from temporal_plans.domain.selection import Strategies
+from temporal_plans.domain.selection import Strategies, StrategyFailed, UnknownStrategy
 from temporal_plans.domain.status import Status, aggregate
 from temporal_plans.domain.strategies import BUILT_IN, Element
 from temporal_plans.domain.transitions import StepState, failed
@@ -72,7 +72,6 @@ class PhaseBoard:
         self.canary = (
             self._first_gates() if state.canary is None else _within(state.canary, self.steps)
         )
-        self.fault = ""
         self._elements = [self._element(i) for i in range(len(self.steps))]
         self._statuses = Counter(element.status for element in self._elements)
         self._touched = sum(step.touched for step in self.steps)
@@ -132,26 +131,30 @@ class PhaseBoard:
         self._status = None
 
     def candidates(self) -> list[int]:
-        """Indexes of the steps that may be worked on now, assets aside."""
+        """Indexes of the steps that may be worked on now, assets aside.
+
+        Raises StrategyFailed, UnknownStrategy.
+        """
         if self._candidates is None:
             self._candidates = self._choose()
         return list(self._candidates)
 
-    def _choose(self) -> list[int]:
-        """What the strategy picks; one that fails picks nobody, and its phase reads ERROR."""
-        self.fault = ""
+    def shown_candidates(self) -> list[int]:
+        """The same for what is shown: all that it could pick of a strategy that can't answer."""
         try:
-            chosen = selection.candidates(
-                self._elements,
-                self.spec.strategy,
-                self.canary,
-                interrupted=self.interrupted,
-                seed=self._seed,
-                strategies=self._strategies,
-            )
-        except selection.StrategyFailed as failure:
-            self.fault = str(failure)
-            return []
+            return self.candidates()
+        except (StrategyFailed, UnknownStrategy):
+            return [element.index for element in self._elements if element.eligible]
+
+    def _choose(self) -> list[int]:
+        chosen = selection.candidates(
+            self._elements,
+            self.spec.strategy,
+            self.canary,
+            interrupted=self.interrupted,
+            seed=self._seed,
+            strategies=self._strategies,
+        )
         return [element.index for element in chosen]
 
     @property
@@ -166,11 +169,9 @@ class PhaseBoard:
     @property
     def status(self) -> Status:
         if self._status is None:
-            picks = [self._elements[i].status for i in self.candidates()]
             self._status = aggregate(
                 (status for status, count in self._statuses.items() if count),
-                picks,
-                errors=bool(self.fault),
+                (self._elements[i].status for i in self.shown_candidates()),
                 interrupted=self.is_interrupted,
             )
         return self._status
@@ -183,8 +184,7 @@ class PhaseBoard:
     @property
     def errors(self) -> tuple[str, ...]:
         """The error texts of all steps, each led by the step's name."""
-        own = (self.fault,) if self.fault else ()
-        return own + tuple(
+        return tuple(
             f"{spec.name}: {error}"
             for spec, step in zip(self.spec.steps, self.steps, strict=True)
             if step.status is Status.ERROR
@@ -264,16 +264,12 @@ class PlanBoard:
             PhaseBoard(phase, state.phases.get(i), seed=seed, strategies=strategies)
             for i, phase in enumerate(spec.phases)
         ]
-        self.fault = ""
         self.canary = (
             self._first_gates() if state.canary is None else _within(state.canary, self.phases)
         )
 
     def _first_gates(self) -> tuple[int, ...]:
-        fresh = [
-            Status.PENDING if phase.status is Status.IN_PROGRESS else phase.status
-            for phase in self.phases  # of a new plan: some of its steps need nothing done
-        ]
+        fresh = [_as_new(phase) for phase in self.phases]
         gates = selection.gates(self.spec.strategy, fresh)
         for index in gates:
             self.phases[index].set_gate(True)
@@ -294,24 +290,24 @@ class PlanBoard:
         )
 
     def candidates(self) -> list[int]:
-        """Indexes of the phases that may be worked on now."""
+        """Indexes of the phases that may be worked on now. Raises as those of a phase do."""
         return [element.index for element in self._choose(self._elements())]
 
     def _choose(self, elements: Sequence[Element]) -> list[Element]:
-        """What the strategy picks; one that fails picks nobody, and the plan reads ERROR."""
-        self.fault = ""
+        return selection.candidates(
+            elements,
+            self.spec.strategy,
+            self.canary,
+            interrupted=self.interrupted,
+            seed=self._seed,
+            strategies=self._strategies,
+        )
+
+    def _shown_candidates(self, elements: Sequence[Element]) -> list[Element]:
         try:
-            return selection.candidates(
-                elements,
-                self.spec.strategy,
-                self.canary,
-                interrupted=self.interrupted,
-                seed=self._seed,
-                strategies=self._strategies,
-            )
-        except selection.StrategyFailed as failure:
-            self.fault = str(failure)
-            return []
+            return self._choose(elements)
+        except (StrategyFailed, UnknownStrategy):
+            return [element for element in elements if element.eligible]
 
     def permitted(self) -> set[int]:
         """The phases that the plan itself does not hold back, whatever they wait for on their own.
@@ -345,18 +341,15 @@ class PlanBoard:
     @property
     def status(self) -> Status:
         elements = self._elements()
-        picks = [element.status for element in self._choose(elements)]
         return aggregate(
             (element.status for element in elements),
-            picks,
-            errors=bool(self.fault),
+            (element.status for element in self._shown_candidates(elements)),
             interrupted=selection.is_interrupted(elements, self.canary, self.interrupted),
         )
 
     @property
     def errors(self) -> tuple[str, ...]:
-        own = (self.fault,) if self.fault else ()
-        return own + tuple(
+        return tuple(
             f"{phase.spec.name}: {error}" for phase in self.phases for error in phase.errors
         )
 
@@ -386,6 +379,14 @@ class PlanBoard:
             )
             for i, phase in enumerate(self.phases)
         ]
+
+
+def _as_new(phase: PhaseBoard) -> Status:
+    """A phase of a new plan, of which some steps may need nothing done: its strategy is not asked,
+    for nobody has checked yet that it is known."""
+    if phase.errors:
+        return Status.ERROR
+    return Status.COMPLETE if all(step.complete for step in phase.steps) else Status.PENDING
 
 
 _FRESH = StepState()

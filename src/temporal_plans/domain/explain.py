@@ -108,7 +108,7 @@ def _phase(board: PlanBoard, index: int) -> Iterator[Explanation]:
             waits_for=predecessors,
         )
         return
-    moving = {*phase.candidates(), *(i for i, s in enumerate(phase.steps) if s.begun)}
+    moving = {*phase.shown_candidates(), *(i for i, s in enumerate(phase.steps) if s.begun)}
     for step in sorted(moving):
         if not phase.steps[step].complete:
             yield _step(board, index, step)
@@ -188,7 +188,7 @@ def _by_status(state: StepState) -> tuple[Cause, str] | None:
 
 def _steps_before(phase: PhaseBoard, index: int) -> tuple[str, ...]:
     """The steps that its strategy puts before this one and that are not complete."""
-    if index in phase.candidates():
+    if index in phase.shown_candidates():
         return ()
     wanted = phase.spec.steps[index].depends_on
     return tuple(

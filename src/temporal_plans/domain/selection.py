@@ -6,7 +6,7 @@ the plan was made are *gates*, each opened by one continue. While one is closed,
 may run; once all are open the inner strategy decides over all children.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from temporal_plans.domain.plan import StrategySpec
 from temporal_plans.domain.status import Status
@@ -16,11 +16,22 @@ Strategies = Mapping[str, Select]
 """Strategies by name: the built-in ones and those that the plugin was given."""
 
 
+class UnknownStrategy(LookupError):
+    """This worker does not know a strategy that the plan was accepted with.
+
+    In a workflow it must fail the task, which is tried again until a worker that knows it is back:
+    going on without would make another history than the one that there is.
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"this worker knows no strategy {name!r}; it knows: {', '.join(known)}")
+
+
 class StrategyFailed(Exception):
-    """A strategy of a developer's own raised: mend it, restart the worker, restart the element."""
+    """A strategy raised, or answered with something else than children that it was given."""
 
     def __init__(self, name: str, error: Exception) -> None:
-        super().__init__(f"strategy {name} failed: {type(error).__name__}: {error}")
+        super().__init__(f"the strategy {name} failed: {type(error).__name__}: {error}")
 
 
 def label(spec: StrategySpec) -> str:
@@ -51,20 +62,26 @@ def candidates(
 ) -> list[Element]:
     """The children that may be worked on now, in order; none while interrupted.
 
-    Raises StrategyFailed when a developer's strategy raises, or returns no elements.
+    Raises UnknownStrategy, StrategyFailed.
     """
     if interrupted:
         return []
     if any(elements[i].gate for i in canary):
         return [elements[i] for i in canary if elements[i].eligible]
-    select = strategies.get(CANARIES.get(spec.name, spec.name))
-    if select is None:
-        return []
+    name = CANARIES.get(spec.name, spec.name)
+    if name not in strategies:
+        raise UnknownStrategy(name, sorted(strategies))
     try:
-        chosen = dict.fromkeys(element.index for element in select(elements, spec, seed))
-    except Exception as error:
-        raise StrategyFailed(spec.name, error) from error
-    return [elements[i] for i in chosen if 0 <= i < len(elements) and elements[i].eligible]
+        chosen = dict.fromkeys(_index(e) for e in strategies[name](elements, spec, seed))
+        return [elements[i] for i in chosen if 0 <= i < len(elements) and elements[i].eligible]
+    except Exception as error:  # the developer's own code
+        raise StrategyFailed(name, error) from error
+
+
+def _index(chosen: object) -> int:
+    if isinstance(chosen, Element):
+        return chosen.index
+    raise TypeError(f"it answered {chosen!r} in place of an element")
 
 
 def is_interrupted(elements: Sequence[Element], canary: Sequence[int], interrupted: bool) -> bool:

@@ -32,3 +32,14 @@ async def wait_or_timeout(condition: Callable[[], bool], timeout: timedelta) -> 
     except TimeoutError:
         return False
     return True
+
+
+def leave_a_command() -> None:
+    """Call when the end of a child or an activity changes the state.
+
+    A workflow task without commands is no boundary for a replay: the SDK joins it with the one
+    under way, and there updates and signals come before what has ended. So an operator's command
+    that comes first after a restart of the worker would be judged by an older state than the one
+    that a later replay gives it, and the workflow would fail its tasks from then on.
+    """
+    workflow.upsert_memo({"tasks": workflow.info().get_current_history_length()})

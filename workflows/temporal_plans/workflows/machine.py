@@ -40,7 +40,10 @@ class StepMachine:
         registry: Registry,
         on_change: Callable[[StepState], None],
         permitted: bool = True,
+        ends_in_error: bool = False,
     ) -> None:
+        """``ends_in_error``: an attempt that fails ends the run, and a restart is a new one."""
+        self._ends_in_error = ends_in_error
         self.place = place
         self.state = state
         self.arguments = arguments
@@ -83,7 +86,7 @@ class StepMachine:
     async def run(self) -> bool:
         """Until the step is complete, or was asked to leave; whether it is complete."""
         while not self.state.complete:
-            if self.leaving:
+            if self.leaving or (self._ends_in_error and self.state.status is Status.ERROR):
                 return False
             if self._may_begin():
                 await self._attempt()

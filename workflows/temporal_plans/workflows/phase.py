@@ -12,6 +12,7 @@ from temporalio import workflow
 from temporal_plans.domain.board import PhaseBoard
 from temporal_plans.domain.commands import apply_order
 from temporal_plans.domain.explain import ASSET_REASON
+from temporal_plans.domain.selection import StrategyFailed
 from temporal_plans.domain.transitions import StepState, begun, failed
 from temporal_plans.messages.cluster import AgentLostMessage, OfferedMessage, TaskStatuses
 from temporal_plans.messages.plan import (
@@ -91,6 +92,11 @@ class Phase:
         except asyncio.CancelledError:
             await reporter.stop()
             raise
+        except StrategyFailed as failure:
+            # The developer's strategy. The phase ends here, so that no replay with the mended one
+            # comes past the failure; somebody restarts what now reads ERROR.
+            self._board.fail(str(failure))
+            self._leave = True
         await reporter.stop()
         complete = self._board.complete and not self._leave
         await self._leases.end(keep=not complete)

@@ -30,6 +30,7 @@ from temporal_plans.domain.commands import (
 from temporal_plans.domain.explain import explain
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.plan_check import problems
+from temporal_plans.domain.selection import StrategyFailed
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import (
     CommandLog,
@@ -46,7 +47,12 @@ from temporal_plans.messages.plan import (
 from temporal_plans.messages.service import PlanReport
 from temporal_plans.workflows.background import Background
 from temporal_plans.workflows.failures import failure_text
-from temporal_plans.workflows.handlers import should_continue_as_new, tell, wait_or_timeout
+from temporal_plans.workflows.handlers import (
+    leave_a_command,
+    should_continue_as_new,
+    tell,
+    wait_or_timeout,
+)
 from temporal_plans.workflows.log import CommandLogger
 from temporal_plans.workflows.plan_verbs import PlanVerbs
 from temporal_plans.workflows.registry import registry
@@ -126,9 +132,15 @@ class Plan(PlanVerbs):
             await workflow.wait_condition(lambda: self._dirty)
 
     def _check_input(self) -> None:
-        """Fails at once, with every reason, a plan that can't run."""
-        known = self._registry
-        faults = list(problems(self._input, known.strategy_names, frozenset(known.kinds)))
+        """Fails at once, with every reason, a plan that can't run.
+
+        Names of the developer's own are asked for when the plan begins and never again: a worker
+        that knows others would otherwise, replaying, fail a plan that runs.
+        """
+        begins = self._input.state is None and not workflow.unsafe.is_replaying()
+        strategies = self._registry.strategy_names if begins else None
+        kinds = frozenset(self._registry.kinds) if begins else None
+        faults = list(problems(self._input, strategies, kinds))
         if not self._board.interrupted and self._input.state is None:
             arguments, more = check_arguments(self._input.parameters, self._input.arguments)
             faults += more
@@ -155,6 +167,21 @@ class Plan(PlanVerbs):
         """Start what the strategy picks, hold what it no longer picks."""
         if should_continue_as_new(self._input.history_limit):
             self._rolling = True
+        try:
+            self._follow_strategy()
+        except StrategyFailed as failure:
+            self._hold(failure)
+
+    def _hold(self, failure: StrategyFailed) -> None:
+        """The developer's strategy failed: interrupt the plan until somebody continues it.
+
+        It continues as new, so that no replay with the mended strategy comes past the failure.
+        """
+        self.record_problem("strategy", str(failure))
+        self._board.interrupted = self._rolling = True
+        self._permit()
+
+    def _follow_strategy(self) -> None:
         self._permit()
         if not self._rolling:
             free = [i for i in self._board.candidates() if i not in self._running]
@@ -186,6 +213,7 @@ class Plan(PlanVerbs):
         self, phase: RunningPhase, result: PhaseResult | None, error: Exception | None
     ) -> None:
         """A phase is over: what it leaves behind is the truth, and unheard orders apply to that."""
+        leave_a_command()
         del self._running[phase.index]
         board = self._board.phases[phase.index]
         if result is not None:

@@ -47,6 +47,8 @@ class Step:
             arguments=dict(input.arguments),
             registry=registry(),
             on_change=self._on_change,
+            # Code that developers mend must not be replayed past the failure that they mended.
+            ends_in_error=input.spec.work.kind == "custom",
         )
 
     @workflow.run

@@ -6,8 +6,6 @@ a line in ``_BUILT_IN``. Users register theirs by name with the plugin.
 
 from typing import Any
 
-from temporalio.exceptions import ApplicationError
-
 from temporal_plans.domain.plan import CustomWork, Work
 from temporal_plans.workflows.kinds.activity import run_activity
 from temporal_plans.workflows.kinds.approval import await_approval
@@ -28,25 +26,27 @@ _BUILT_IN: dict[str, StepKind] = {
 }
 
 
+class UnknownStepKind(LookupError):
+    """This worker does not know a step kind that the plan was accepted with.
+
+    It must fail the workflow task, which is tried again until a worker that knows it is back.
+    """
+
+
 def kind_for(work: Work, registry: Registry) -> StepKind:
-    """What runs this work. An unknown custom kind fails the attempt and names the known ones."""
+    """What runs this work. Raises UnknownStepKind."""
     if isinstance(work, CustomWork):
         return _custom(work.type, registry)
     return _BUILT_IN[work.kind]
 
 
 def _custom(name: str, registry: Registry) -> StepKind:
-    kind = registry.kinds.get(name)
+    if name not in registry.kinds:
+        known = ", ".join(sorted(registry.kinds)) or "none"
+        raise UnknownStepKind(f"this worker knows no step kind {name!r}; it knows: {known}")
 
     async def run(step: StepContext) -> Any:
         step.begin()
-        if kind is None:
-            known = ", ".join(sorted(registry.kinds)) or "none"
-            raise ApplicationError(
-                f"this worker knows no step kind {name!r}; it knows: {known}."
-                " Register it with PlansPlugin(step_kinds={...}) and restart the step",
-                type="UnknownStepKind",
-            )
-        return await kind(step)
+        return await registry.kinds[name](step)
 
     return run
