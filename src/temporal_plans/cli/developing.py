@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from datetime import timedelta
 from importlib.resources import as_file, files
@@ -19,25 +19,30 @@ from temporal_plans.cli.local_cluster import LocalCluster, LocalSettings, local_
 from temporal_plans.cli.output import complain, say, say_all
 from temporal_plans.cli.running import stop_signal
 from temporal_plans.client.connection import DEFAULT_ADDRESS
+from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.loading.env_file import parse_env_file
 from temporal_plans.loading.service import load_service
 from temporal_plans.messages.cluster import PLANS_QUEUE, PoolStatus
+from temporal_plans.messages.service import TaskRecord
 
 DEFAULT_PORT = int(DEFAULT_ADDRESS.rpartition(":")[2])
 
 
-async def dev(settings: LocalSettings) -> None:
-    """Run a local cluster until Ctrl-C or SIGTERM."""
+async def dev(settings: LocalSettings, *, front: int | None = None) -> None:
+    """Run a local cluster until Ctrl-C or SIGTERM, or the end of the front (``cli.front``)."""
     say("Starting a Temporal server, a worker and agents ...")
-    async with stop_signal() as stop:
+    async with stop_signal(front) as stop:
         async with local_cluster(settings) as cluster:
             say_all(_what_runs(cluster, settings))
+            say_all(await _what_does_not(cluster.client))
             await cluster.run_until(stop)
             say("\nStopping.")
-        kept = "" if settings.kill_tasks else " Tasks go on running."
-        say(f"Stopped. State is kept in {settings.state_dir}.{kept}")
+        tasks = "with its tasks (--keep-tasks lets them go on)"
+        if not settings.kill_tasks:
+            tasks = "but for its tasks, which go on"
+        say(f"Stopped, {tasks}. State is kept in {settings.state_dir}.")
 
 
 def _what_runs(cluster: LocalCluster, settings: LocalSettings) -> list[str]:
@@ -60,6 +65,28 @@ def _what_runs(cluster: LocalCluster, settings: LocalSettings) -> list[str]:
     return lines
 
 
+async def _what_does_not(client: PlansClient) -> list[str]:
+    """The tasks that were left dead by the last stop: a COMPLETE plan does not launch them."""
+    try:
+        dead = {service: _dead(await client.tasks(service)) for service in await client.services()}
+    except PlansError:
+        return []  # it is only a hint
+    return [
+        line
+        for service, count in dead.items()
+        if count
+        for line in (
+            f"Not running: {count} {'task' if count == 1 else 'tasks'} of service {service}. "
+            "To launch all of its tasks again:",
+            f"  temporal-plan restart deploy -s {service}",
+        )
+    ]
+
+
+def _dead(tasks: Iterable[TaskRecord]) -> int:
+    return sum(task.goal == "RUNNING" and not task.live for task in tasks)
+
+
 async def demo(
     *,
     state_dir: Path | None,
@@ -67,12 +94,13 @@ async def demo(
     timeout: timedelta,
     plugins: tuple[Plugin, ...] = (),
     runtime: Runtime | None = None,
+    front: int | None = None,
 ) -> int:
     """Deploy the hello-world service on a cluster of its own, and show it; the exit code."""
     service = demo_service()
     say(f"Starting a Temporal server, a worker and an agent for service {service.name!r} ...")
     with _state(state_dir, keep=keep) as directory:
-        async with stop_signal() as stop:
+        async with stop_signal(front) as stop:
             settings = LocalSettings(
                 state_dir=directory, ui=False, plugins=plugins, runtime=runtime
             )

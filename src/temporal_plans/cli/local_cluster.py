@@ -4,6 +4,7 @@ Used by ``dev`` and ``demo``. What belongs to it ends with it; state is in one d
 """
 
 import asyncio
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.messages.cluster import AgentView
-from temporal_plans.worker.dev import DevServer
+from temporal_plans.worker.dev import DatabaseInUseError, DevServer, PortInUseError
 from temporal_plans.worker.main import run_worker
 from temporal_plans.worker.plugin import PlansPlugin
 
@@ -94,17 +95,8 @@ async def local_cluster(settings: LocalSettings) -> AsyncGenerator[LocalCluster]
 
     Raises DevServerError, NotReady, and what an agent raises that can't run.
     """
-    settings.state_dir.mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(
-            DevServer(
-                database=settings.state_dir / "temporal.db",
-                port=settings.port,
-                ui=settings.ui,
-                ui_port=settings.ui_port,
-                log=settings.state_dir / "server.log",
-            )
-        )
+        server = await stack.enter_async_context(_server(settings))
         plain = await _connect(server.address, settings)
         cluster = LocalCluster(PlansClient(plain), server.address, server.ui_url)
         await stack.enter_async_context(_watched(cluster, server))
@@ -114,6 +106,30 @@ async def local_cluster(settings: LocalSettings) -> AsyncGenerator[LocalCluster]
             await stack.enter_async_context(_agent(cluster, plain, settings.agent(number)))
         await _ready(cluster, settings.agents)
         yield cluster
+
+
+@asynccontextmanager
+async def _server(settings: LocalSettings) -> AsyncGenerator[DevServer]:
+    """The server on the state directory, which is not left behind empty if its port is taken."""
+    fresh = not settings.state_dir.exists()
+    settings.state_dir.mkdir(parents=True, exist_ok=True)
+    server = DevServer(
+        database=settings.state_dir / "temporal.db",
+        port=settings.port,
+        ui=settings.ui,
+        ui_port=settings.ui_port,
+        log=settings.state_dir / "server.log",
+    )
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(server)
+        except PortInUseError:
+            if fresh:
+                shutil.rmtree(settings.state_dir, ignore_errors=True)
+            raise
+        except DatabaseInUseError as error:
+            raise NotReady(f"{error}: another --state-dir") from error
+        yield server
 
 
 async def _connect(address: str, settings: LocalSettings, *plugins: Plugin) -> Client:

@@ -38,8 +38,11 @@ def ask_until_interrupted(
 
 
 @contextlib.asynccontextmanager
-async def stop_signal() -> AsyncGenerator[asyncio.Event]:
-    """An event that Ctrl-C and SIGTERM set. The second one of either ends the process at once."""
+async def stop_signal(front: int | None = None) -> AsyncGenerator[asyncio.Event]:
+    """An event that Ctrl-C and SIGTERM set. The second one of either ends the process at once.
+
+    The end of the ``front`` process (``cli.front``) sets it, too, and never more than that.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -49,10 +52,19 @@ async def stop_signal() -> AsyncGenerator[asyncio.Event]:
         for number in signals:
             loop.remove_signal_handler(number)
 
+    def abandoned() -> None:
+        stop.set()
+        if front is not None:
+            loop.remove_reader(front)
+
     for number in signals:
         loop.add_signal_handler(number, stopping)
+    if front is not None:
+        loop.add_reader(front, abandoned)
     try:
         yield stop
     finally:
+        if front is not None:
+            loop.remove_reader(front)
         for number in signals:
             loop.remove_signal_handler(number)

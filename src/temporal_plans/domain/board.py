@@ -157,6 +157,11 @@ class PhaseBoard:
         )
         return [element.index for element in chosen]
 
+    def launched(self) -> list[int]:
+        """Steps whose tasks were launched and are followed, whoever may begin anything now."""
+        under_way = (Status.STARTING, Status.STARTED)
+        return [i for i, s in enumerate(self.steps) if s.tasks and s.status in under_way]
+
     @property
     def is_interrupted(self) -> bool:
         return self.gate or selection.is_interrupted(self._elements, self.canary, self.interrupted)

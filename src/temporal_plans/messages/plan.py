@@ -143,6 +143,7 @@ class PlanInput(PlanSpec):
     seed: int | None = None
     started: datetime | None = None
     history_limit: int = Field(default=4000, ge=50)
+    leased: dict[int, tuple[int, ...]] = {}
 
 
 class PhaseInput(CompactValue):
@@ -171,10 +172,11 @@ class PhaseInput(CompactValue):
 
 class PhaseResult(CompactValue):
     """A Phase's end. ``yielded``: it ended early, to be started again from this state; ``order`` is
-    the last order that was carried out."""
+    the last order that was carried out, ``leased`` the steps that keep their asset."""
 
     state: PhaseState
     order: int = 0
+    leased: tuple[int, ...] = ()
     yielded: bool = False
 
 
@@ -205,6 +207,7 @@ class StepInput(CompactValue):
 
     index: int
     order: int = 0
+    permitted: bool = True
     spec: StepSpec
     state: StepState
     arguments: dict[str, str] = {}

@@ -60,7 +60,7 @@ class StepMachine:
     def order(self, order: StepOrder) -> None:
         """A new state by command, the permission to begin, or the request to leave."""
         self._permitted = order.permitted
-        self.leaving = self.leaving or order.leave
+        self.leaving = order.leave
         if order.state is not None:
             self._epoch += 1
             self.set(order.state)
@@ -96,11 +96,16 @@ class StepMachine:
 
     def _may_begin(self) -> bool:
         return (
-            self._permitted
+            (self._permitted or self._under_way)
             and not self.state.interrupted
             and self.state.status in _READY
             and self.state.delayed_until is None
         )
+
+    @property
+    def _under_way(self) -> bool:
+        """Tasks were launched by an earlier run: they are followed whatever is permitted."""
+        return bool(self.state.tasks) and self.state.status in (Status.STARTING, Status.STARTED)
 
     async def _idle(self) -> None:
         """Until something changed that lets the step begin, end or leave."""
@@ -136,11 +141,15 @@ class StepMachine:
             except asyncio.CancelledError:
                 await self._stop(work)
                 raise
+            stopped = not work.done()
             await self._stop(work)
         self.lost_agents.clear()
-        if work.cancelled() or self._epoch != epoch:
+        if stopped or self._epoch != epoch:
             return
-        self._end(work.result())
+        if work.cancelled():  # by somebody else: trying again at once might never end
+            self.set(transitions.failed(self.state, "its work was cancelled"))
+        else:
+            self._end(work.result())
 
     @staticmethod
     async def _stop(work: "asyncio.Task[Exception | None]") -> None:

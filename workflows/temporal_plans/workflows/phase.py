@@ -13,7 +13,8 @@ from temporal_plans.domain.board import PhaseBoard
 from temporal_plans.domain.commands import apply_order
 from temporal_plans.domain.explain import ASSET_REASON
 from temporal_plans.domain.selection import StrategyFailed
-from temporal_plans.domain.transitions import StepState, begun, failed
+from temporal_plans.domain.status import Status
+from temporal_plans.domain.transitions import StepState, failed
 from temporal_plans.messages.cluster import AgentLostMessage, OfferedMessage, TaskStatuses
 from temporal_plans.messages.plan import (
     PhaseDelta,
@@ -32,6 +33,7 @@ from temporal_plans.workflows.leases import PhaseLeases
 from temporal_plans.workflows.registry import registry
 from temporal_plans.workflows.rolling import Rolling
 from temporal_plans.workflows.running import RunningStep, run_child, run_inline
+from temporal_plans.workflows.step import assumed
 from temporal_plans.workflows.tracing import span
 from temporal_plans.workflows.views import PlanViewer
 
@@ -62,7 +64,6 @@ class Phase:
         self._arguments = dict(input.arguments)
         self._permitted = input.permitted
         self._order = input.order
-        self._told_order = input.order
         self._leave = False
         self._rolling = Rolling()
         self._running: dict[int, RunningStep] = {}
@@ -90,22 +91,41 @@ class Phase:
                 else:
                     await wait_or_timeout(lambda: self._dirty, patience)
         except asyncio.CancelledError:
+            await self._cancel()
             await reporter.stop()
             raise
         except StrategyFailed as failure:
             # The developer's strategy. The phase ends here, so that no replay with the mended one
             # comes past the failure; somebody restarts what now reads ERROR.
-            self._board.fail(str(failure))
             self._leave = True
+            await self._left()
+            self._board.fail(str(failure))
         await reporter.stop()
-        complete = self._board.complete and not self._leave
-        await self._leases.end(keep=not complete)
+        await self._leases.end(
+            keep=not self._board.complete and self._board.status is not Status.ERROR
+        )
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._rolling.under_way and not self._leave and not self._board.complete:
             workflow.continue_as_new(self._carried())
         return PhaseResult(
-            state=self._board.state, order=self._order, yielded=not self._board.complete
+            state=self._board.state,
+            order=self._order,
+            yielded=not self._board.complete,
+            leased=self._leases.held,
         )
+
+    async def _left(self) -> None:
+        """Begin nothing more, and let what is at work come to its end, or to where it can stop."""
+        for step in list(self._running.values()):
+            step.permit(False, leave=True)
+        await workflow.wait_condition(lambda: not self._running)
+
+    async def _cancel(self) -> None:
+        """The plan was cancelled: what is at work is too, and cleans up before the pods go back."""
+        for step in list(self._running.values()):
+            step.cancel()
+        await workflow.wait_condition(lambda: not self._running)
+        await self._leases.end(keep=False)
 
     def _at_end(self) -> bool:
         return self._board.complete or self._leave or self._rolling.under_way
@@ -128,19 +148,21 @@ class Phase:
             self._rolling.begin(workflow.now())
         candidates = self._board.candidates() if self._permitted else []
         chosen = {*candidates, *self._board.approvals()}  # what waits for approval has begun
-        for index, step in self._running.items():
-            step.permit(index in chosen, leave=self._leave or self._rolling.under_way)
-        if self._leave or not self._may_start():
+        stay = self._may_start() and not self._leave
+        for index, step in list(self._running.items()):
+            step.permit(index in chosen, leave=not stay)
+        if not stay:
             return
+        due = [*self._board.launched(), *candidates]
         room = (INLINE_AT_ONCE if self._input.inline else CHILDREN_AT_ONCE) - len(self._running)
-        for index in candidates:
+        for index in due:
             if room <= 0:
                 break
             if index not in self._running and self._leases.has(index):
-                self._start(index)
+                self._start(index, permitted=index in chosen)
                 room -= 1
-        self._leases.keep_only({*candidates, *self._running})
-        self._leases.want([i for i in candidates if i not in self._running])
+        self._leases.keep_only({*due, *self._running})
+        self._leases.want([i for i in due if i not in self._running])
 
     def _may_start(self) -> bool:
         return self._rolling.may_start(
@@ -149,7 +171,7 @@ class Phase:
             workflow.info().get_current_history_length(),
         )
 
-    def _start(self, index: int) -> None:
+    def _start(self, index: int, *, permitted: bool) -> None:
         spec, state = self._input.spec.steps[index], self._board.steps[index]
         run = run_inline if self._input.inline else run_child
         self._running[index] = run(
@@ -157,13 +179,14 @@ class Phase:
             index=index,
             phase_id=self._id,
             state=state,
+            permitted=permitted,
             arguments=self._arguments,
             registry=self._registry,
             on_change=self._step_changed,
             on_end=self._step_ended,
         )
-        if spec.work.kind != "approval" and not self._input.inline:
-            self._set(index, begun(state, workflow.now()))
+        if not self._input.inline:
+            self._set(index, assumed(spec, state, workflow.now()))
 
     # --- what steps say ---
 
@@ -213,7 +236,7 @@ class Phase:
     @workflow.signal(name="orders", description="From its plan: commands, and may it begin work.")
     def on_orders(self, orders: PhaseOrders) -> None:
         self._permitted = orders.permitted
-        self._leave = self._leave or orders.leave
+        self._leave = orders.leave
         if orders.arguments is not None:
             self._arguments = dict(orders.arguments)
         for order in orders.orders:

@@ -56,6 +56,7 @@ from temporal_plans.workflows.handlers import (
 from temporal_plans.workflows.log import CommandLogger
 from temporal_plans.workflows.plan_verbs import PlanVerbs
 from temporal_plans.workflows.registry import registry
+from temporal_plans.workflows.rolling import Rolling
 from temporal_plans.workflows.running_phase import RunningPhase
 from temporal_plans.workflows.tracing import span
 from temporal_plans.workflows.views import PlanViewer, details
@@ -86,7 +87,8 @@ class Plan(PlanVerbs):
         self._log = CommandLogger(input.log)
         self._running: dict[int, RunningPhase] = {}
         self._viewer = PlanViewer(self._id)
-        self._rolling = False
+        self._rolling = Rolling()
+        self._leased = dict(input.leased)
         self._begun = False
         self._dirty = True
         self._reported: Status | None = None
@@ -96,40 +98,48 @@ class Plan(PlanVerbs):
     async def run(self, input: PlanInput) -> PlanResult:
         self._check_input()
         with span(f"plan {self._input.name}", id=self._id):
-            reporter = Background(self._report)
             try:
-                await self._until_complete(reporter)
+                await self._until_complete()
             except asyncio.CancelledError:
-                await reporter.stop()
+                for phase in list(self._running.values()):
+                    phase.cancel()
+                await workflow.wait_condition(lambda: not self._running)
                 await self._report_end()
                 raise
         workflow.set_current_details(details(self._board))
         return PlanResult(status=self._board.status, view=self.status())
 
-    async def _until_complete(self, reporter: Background) -> None:
+    async def _until_complete(self) -> None:
+        """Run, and begin new runs of the workflow, until nobody has anything more to do."""
         while True:
-            await self._run()
-            if not self._board.complete:
-                await reporter.stop()
-                if self._board.complete or not self._running:
-                    workflow.continue_as_new(self._carried())
-                continue
-            await self._report_end()
+            reporter = Background(self._report)
+            try:
+                await self._run()
+            finally:
+                reporter.over = True
+            await reporter.stop()
+            if self._board.complete:
+                await self._report_end()
             await workflow.wait_condition(workflow.all_handlers_finished)
             if self._board.complete:  # nobody restarted anything in the last moment
-                await reporter.stop()
                 return
+            if not self._running and self._rolling.under_way:
+                workflow.continue_as_new(self._carried())
+            self._reported, self._dirty = None, True
 
     async def _run(self) -> None:
+        """Until all is complete, or a new run is to begin and no phase runs."""
         while True:
             self._dirty = False
             self._advance()
             self._begun = True
-            if not self._running and (self._board.complete or self._rolling):
-                await workflow.wait_condition(workflow.all_handlers_finished)
-                if self._board.complete or self._rolling:
-                    return
-            await workflow.wait_condition(lambda: self._dirty)
+            if not self._running and (self._board.complete or self._rolling.under_way):
+                return
+            patience = self._rolling.patience(workflow.now())
+            if patience is None:
+                await workflow.wait_condition(lambda: self._dirty)
+            else:
+                await wait_or_timeout(lambda: self._dirty, patience)
 
     def _check_input(self) -> None:
         """Fails at once, with every reason, a plan that can't run.
@@ -159,6 +169,7 @@ class Plan(PlanVerbs):
             log=self._log.log,
             seed=self._seed,
             started=self._started,
+            leased=self._leased,
         )
 
     # --- which phases may be worked on ---
@@ -166,7 +177,7 @@ class Plan(PlanVerbs):
     def _advance(self) -> None:
         """Start what the strategy picks, hold what it no longer picks."""
         if should_continue_as_new(self._input.history_limit):
-            self._rolling = True
+            self._rolling.begin(workflow.now())
         try:
             self._follow_strategy()
         except StrategyFailed as failure:
@@ -178,21 +189,30 @@ class Plan(PlanVerbs):
         It continues as new, so that no replay with the mended strategy comes past the failure.
         """
         self.record_problem("strategy", str(failure))
-        self._board.interrupted = self._rolling = True
+        self._board.interrupted = True
+        self._rolling.begin(workflow.now())
         self._permit()
 
     def _follow_strategy(self) -> None:
         self._permit()
-        if not self._rolling:
+        if self._may_start():
             free = [i for i in self._board.candidates() if i not in self._running]
             for index in free[: max(PHASES_AT_ONCE - len(self._running), 0)]:
                 self._start(index)
 
     def _permit(self) -> None:
         """Tell running phases whether they may begin new work."""
-        permitted = self._board.permitted() if self._running else set[int]()
+        if not self._running:
+            return
+        permitted, leave = self._board.permitted(), not self._may_start()
         for index, phase in self._running.items():
-            phase.permit(index in permitted, leave=self._rolling)
+            phase.permit(index in permitted, leave=leave)
+
+    def _may_start(self) -> bool:
+        """While it would continue as new it begins nothing, unless a long phase holds it up."""
+        return self._rolling.may_start(
+            workflow.now(), self._running, workflow.info().get_current_history_length()
+        )
 
     def _start(self, index: int) -> None:
         phase = self._board.phases[index]
@@ -205,6 +225,7 @@ class Plan(PlanVerbs):
             backoff=self._input.backoff,
             context=self._input.context,
             seed=self._seed,
+            leased=self._leased.pop(index, ()),
             history_limit=self._input.history_limit,
         )
         self._running[index] = RunningPhase(input, f"{self._id}/{phase.spec.name}", self._ended)
@@ -219,6 +240,8 @@ class Plan(PlanVerbs):
         if result is not None:
             self._board.take(phase.index, result.state)
             phase.heard(result.order)
+            if result.leased:
+                self._leased[phase.index] = result.leased
         elif error is not None:
             board.fail(f"its workflow ended: {failure_text(error)}")
         for orders in phase.unheard.values():

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from temporalio import workflow
-from temporalio.exceptions import is_cancelled_exception
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from temporal_plans.domain.cluster import Reservation
@@ -36,6 +35,7 @@ class RunningStep(Protocol):
     def offer(self, reservation: Reservation) -> None: ...
     def lose_agent(self, agent: str) -> None: ...
     def believes(self, delta: StepDelta) -> bool: ...
+    def cancel(self) -> None: ...
 
 
 def run_child(
@@ -44,6 +44,7 @@ def run_child(
     index: int,
     phase_id: str,
     state: StepState,
+    permitted: bool,
     arguments: dict[str, str],
     registry: Registry,
     on_change: OnChange,
@@ -57,6 +58,7 @@ def run_child(
             spec=spec,
             state=state,
             arguments=arguments,
+            permitted=permitted,
             backoff=phase.backoff,
             context=phase.context,
         ),
@@ -71,7 +73,7 @@ class _Child:
         self._input = input
         self._id = workflow_id
         self._on_end = on_end
-        self._permitted = True
+        self._permitted = input.permitted
         self._leaving = False
         self._orders = 0
         self._handle: asyncio.Future[workflow.ChildWorkflowHandle[Step, StepResult]] = (
@@ -93,9 +95,9 @@ class _Child:
             )
             self._handle.set_result(handle)
             result = await handle
+        except asyncio.CancelledError:
+            self._on_end(index, None, None)
         except Exception as error:
-            if is_cancelled_exception(error) and workflow.cancellation_reason() is not None:
-                raise
             self._on_end(index, None, error)
         else:
             heard = result.order == self._orders
@@ -106,7 +108,6 @@ class _Child:
         return delta.order == self._orders
 
     def permit(self, permitted: bool, *, leave: bool) -> None:
-        leave = leave and self.leaves  # the others end by themselves
         if (permitted, leave) == (self._permitted, self._leaving):
             return
         self._permitted, self._leaving = permitted, leave
@@ -116,6 +117,9 @@ class _Child:
         self._permitted = order.permitted
         self._orders += 1
         self._send(order.but(leave=self._leaving, number=self._orders))
+
+    def cancel(self) -> None:
+        self._task.cancel()
 
     def _send(self, order: StepOrder) -> None:
         before = self._last
@@ -145,6 +149,7 @@ def run_inline(
     index: int,
     phase_id: str,
     state: StepState,
+    permitted: bool,
     arguments: dict[str, str],
     registry: Registry,
     on_change: OnChange,
@@ -166,21 +171,32 @@ def run_inline(
         arguments=arguments,
         registry=registry,
         on_change=lambda new: on_change(index, new),
+        permitted=permitted,
     )
-    return _Inline(machine, on_end)
+    return _Inline(machine, on_end, permitted=permitted)
 
 
 class _Inline:
-    def __init__(self, machine: StepMachine, on_end: OnEnd) -> None:
+    def __init__(self, machine: StepMachine, on_end: OnEnd, *, permitted: bool) -> None:
         self.leaves = machine.place.spec.work.kind in LEAVES
         self._machine = machine
         self._on_end = on_end
-        self._told = True, False
+        self._told = permitted, False
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        await self._machine.run()
-        self._on_end(self._machine.place.index, self._machine.state, None)
+        index = self._machine.place.index
+        try:
+            await self._machine.run()
+        except asyncio.CancelledError:
+            self._on_end(index, self._machine.state, None)
+        except Exception as error:  # else nobody would hear of it, and the step stand still
+            self._on_end(index, None, error)
+        else:
+            self._on_end(index, self._machine.state, None)
+
+    def cancel(self) -> None:
+        self._task.cancel()
 
     def permit(self, permitted: bool, *, leave: bool) -> None:
         if (permitted, leave) != self._told:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from temporalio import workflow
-from temporalio.exceptions import is_cancelled_exception
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from temporal_plans.domain.commands import Order
@@ -60,6 +59,9 @@ class RunningPhase:
         """The phase has carried out all orders up to this one."""
         self.unheard = {n: orders for n, orders in self.unheard.items() if n > number}
 
+    def cancel(self) -> None:
+        self._task.cancel()
+
     async def _run(self) -> None:
         try:
             self._handle = await workflow.start_child_workflow(
@@ -71,9 +73,9 @@ class RunningPhase:
                 static_summary=f"phase {self._input.spec.name}"[:190],
             )
             result = await self._handle
+        except asyncio.CancelledError:
+            self._on_end(self, None, None)
         except Exception as error:
-            if is_cancelled_exception(error) and workflow.cancellation_reason() is not None:
-                raise
             self._on_end(self, None, error)
         else:
             self._on_end(self, result, None)

@@ -1,10 +1,13 @@
 """The Step workflow: one unit of work with an id and a history of its own."""
 
 import asyncio
+from datetime import datetime
 
 from temporalio import workflow
 
 from temporal_plans.domain.board import element_id
+from temporal_plans.domain.plan import StepSpec
+from temporal_plans.domain.status import Status
 from temporal_plans.domain.transitions import StepState, begun
 from temporal_plans.messages.cluster import AgentLostMessage, OfferedMessage, TaskStatuses
 from temporal_plans.messages.plan import (
@@ -30,10 +33,12 @@ class Step:
         self._input = input
         info = workflow.info()
         self._parent = info.parent.workflow_id if info.parent else ""
-        self._told = _gist(begun(input.state, workflow.now()))
+        self._told = _gist(assumed(input.spec, input.state, workflow.now()))
         self._telling = False
         self._order = input.order
         self._rolling = False
+        self._permitted = input.permitted
+        self._told_to_leave = False
         self._machine = StepMachine(
             StepPlace(
                 index=input.index,
@@ -47,6 +52,7 @@ class Step:
             arguments=dict(input.arguments),
             registry=registry(),
             on_change=self._on_change,
+            permitted=input.permitted,
             # Code that developers mend must not be replayed past the failure that they mended.
             ends_in_error=input.spec.work.kind == "custom",
         )
@@ -55,8 +61,12 @@ class Step:
     async def run(self, input: StepInput) -> StepResult:
         complete = await self._machine.run()
         await workflow.wait_condition(workflow.all_handlers_finished)
-        if not complete and self._rolling:
-            workflow.continue_as_new(self._input.but(state=self._machine.state, order=self._order))
+        if not complete and self._rolling and not self._told_to_leave:
+            workflow.continue_as_new(
+                self._input.but(
+                    state=self._machine.state, order=self._order, permitted=self._permitted
+                )
+            )
         return StepResult(state=self._machine.state, order=self._order, yielded=not complete)
 
     # --- what the phase hears ---
@@ -84,7 +94,9 @@ class Step:
     @workflow.signal(name="order", description="From its phase: a new state, or may it begin.")
     def on_order(self, order: StepOrder) -> None:
         self._order = max(self._order, order.number)
+        self._permitted, self._told_to_leave = order.permitted, order.leave
         self._machine.order(order)
+        self._machine.leaving = order.leave or self._rolling
 
     @workflow.signal(name="task_statuses", description="What became of the step's tasks.")
     def on_task_statuses(self, statuses: TaskStatuses) -> None:
@@ -105,6 +117,12 @@ class Step:
             self._machine.state,
             element_id(workflow.info().workflow_id),
         )
+
+
+def assumed(spec: StepSpec, state: StepState, now: datetime) -> StepState:
+    """What a phase takes for granted of a step that it starts, and so is not told."""
+    fresh = state.status is Status.PENDING and spec.work.kind != "approval"
+    return begun(state, now) if fresh else state
 
 
 def _gist(state: StepState) -> tuple[object, ...]:

@@ -86,6 +86,10 @@ def dev(
     The machine's resources are split between the agents, unless said; --cpus and the like are for
     each of them. State is kept, so that the next `dev` in the same directory goes on from it.
     """
+    from temporal_plans.cli.front import behind_a_front
+
+    front = behind_a_front()  # before anything is loaded that has threads
+
     import asyncio
     from dataclasses import replace
 
@@ -109,7 +113,7 @@ def dev(
     )
     with process("temporal-plan-dev", log_level="error") as telemetry:
         settings = replace(settings, plugins=telemetry.plugins, runtime=telemetry.runtime)
-        asyncio.run(run_dev(settings))
+        asyncio.run(run_dev(settings, front=front))
 
 
 def demo(
@@ -128,11 +132,9 @@ def demo(
 
     Everything is stopped at the end, and its state removed. 0 if the plan was COMPLETE, else 1.
     """
-    import asyncio
     from datetime import timedelta
 
-    from temporal_plans.cli.developing import demo as run_demo
-    from temporal_plans.cli.process import process
+    from temporal_plans.cli.front import behind_a_front
     from temporal_plans.domain.model import parse_duration
 
     limit = parse_duration(timeout)
@@ -140,6 +142,13 @@ def demo(
         raise typer.BadParameter(
             f"{timeout!r} is no time such as 90s or 2m", param_hint="--timeout"
         )
+    front = behind_a_front()  # before anything is loaded that has threads
+
+    import asyncio
+
+    from temporal_plans.cli.developing import demo as run_demo
+    from temporal_plans.cli.process import process
+
     directory = state_dir.resolve() if state_dir else None
     with process("temporal-plan-demo", log_level="error") as telemetry:
         code = asyncio.run(
@@ -149,6 +158,7 @@ def demo(
                 timeout=limit,
                 plugins=telemetry.plugins,
                 runtime=telemetry.runtime,
+                front=front,
             )
         )
     raise typer.Exit(code)

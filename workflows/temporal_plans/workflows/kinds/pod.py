@@ -109,8 +109,8 @@ async def _launch(
 ) -> None:
     reservation = prepared.reservation
     assert reservation is not None
+    step.committed = True  # what is in the way goes now: an interrupt comes too late
     await _kill(prepared.kill, step.name)
-    step.committed = True
     step.set(transitions.launched(step.state, _progress(work, prepared.tasks), workflow.now()))
     launch = asyncio.create_task(
         _start(
