@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,6 +153,54 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
         if process.poll() is None:
             process.terminate()
             process.wait(PATIENCE)
+
+
+def test_dev_that_is_killed_ends_its_tasks(tmp_path: Path) -> None:
+    """The `temporal` CLI kills it at Ctrl-C. The next `dev` says which tasks do not run."""
+    tmp_path.chmod(0o755)
+    port = str(free_port())
+    plan = Plan(environment(f"127.0.0.1:{port}"), tmp_path)
+    words = ("dev", "--no-ui", "--port", port)
+    with up(plan, words):
+        assert plan(*DEPLOY, "--wait").returncode == 0
+        assert processes_in(tmp_path) != []
+    until(lambda: processes_in(tmp_path) == [], "what dev ran has ended")
+    with up(plan, words) as running:
+        assert "Not running: 3 tasks of service hello-world." in running.output
+        assert "temporal-plan restart deploy -s hello-world" in running.output
+    until(lambda: processes_in(tmp_path) == [], "what dev ran has ended")
+
+
+@contextmanager
+def up(plan: Plan, words: tuple[str, ...]) -> Generator[Started]:
+    """A command that runs a cluster, once it runs; at the end it is killed."""
+    running = plan.start(*words)
+    try:
+        until(
+            lambda: "Ctrl-C stops" in running.output or running.process.poll() is not None,
+            "dev says that it runs",
+        )
+        assert running.process.poll() is None, running.output
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+def test_a_taken_port_leaves_nothing_behind(dev: Plan) -> None:
+    port = dev.env["TEMPORAL_ADDRESS"].rpartition(":")[2]
+    ran = dev("dev", "--no-ui", "--port", port, "--state-dir", "other")
+    assert ran.returncode == 1
+    assert f"port {port} of 127.0.0.1 is in use" in ran.stderr
+    assert not (dev.directory / "other").exists()
+
+
+def test_an_unknown_namespace_is_told(dev: Plan) -> None:
+    for words in (("list",), ("worker",), ("agent", "--work-dir", "agent"), DEPLOY):
+        ran = dev(*words, "--namespace", "nope")
+        assert ran.returncode == 1
+        assert "has no namespace 'nope'" in ran.stderr
+        assert "Traceback" not in ran.stderr
 
 
 @pytest.fixture(scope="module")

@@ -195,15 +195,16 @@ def test_somebody_gives_the_command(run: Run, gateway: FakeGateway) -> None:
 ALREADY = (
     "Error: Cannot execute command. Command has already been issued or the plan has completed\n"
 )
+NOW = "- the plan is IN_PROGRESS\n"
 
 
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        pytest.param(Outcome(code=208, message="x", changed=False), ALREADY, id="208"),
+        pytest.param(Outcome(code=208, message="x", changed=False), ALREADY + NOW, id="208"),
         pytest.param(
             Outcome(code=208, message="x", changed=False, waiting=("the plan is interrupted",)),
-            ALREADY + "- the plan is interrupted\n",
+            ALREADY + NOW + "- the plan is interrupted\n",
             id="208-and-what-waits",
         ),
         pytest.param(
@@ -224,6 +225,13 @@ def test_a_command_that_did_nothing_ends_with_1(
     gateway.workflows["hello-world/deploy"].answers["continue"] = answer
     ran = run("continue", "deploy")
     assert (ran.code, ran.out, ran.err) == (1, "", text)
+
+
+def test_a_reason_of_bytes_that_are_no_text_is_kept_as_text(run: Run, gateway: FakeGateway) -> None:
+    assert run("stop", "deploy", "--reason", "bad \udcff").code == 0
+    [call] = gateway.told
+    assert isinstance(call.argument, Command)
+    assert call.argument.reason == "bad ?"
 
 
 def test_an_outcome_that_was_only_taken_is_done(run: Run, gateway: FakeGateway) -> None:
@@ -248,6 +256,9 @@ def test_an_outcome_that_was_only_taken_is_done(run: Run, gateway: FakeGateway) 
         ("show", "--watch"),
         ("show", "deploy", "--watch", "--json"),
         ("demo", "--timeout", "soon"),
+        ("run", __file__, "--id", "hello-world/deploy"),
+        ("run", __file__, "--id", "service/hello-world"),
+        ("run", __file__, "--id", "pool/default"),
         ("agent", "--id", "a b"),
         ("agent", "--id", "a", "--ports", "9-1"),
         ("agent", "--id", "a", "--mount", "disk"),
@@ -406,9 +417,32 @@ def test_list(run: Run, gateway: FakeGateway) -> None:
     ]
 
 
+def test_a_plan_whose_workflow_failed_is_listed_as_failed(run: Run, gateway: FakeGateway) -> None:
+    failed = FakeWorkflow("Plan", {"status": plan(Status.PENDING)}, ended=Ended.FAILED)
+    gateway.workflows |= {"nightly": failed, "hello-world/deploy": failed}
+    record = PlanRecord(name="deploy", workflow_id="hello-world/deploy", priority=0, run=1)
+    gateway.workflows["service/hello-world"].answers["status"] = ServiceStatus(
+        name="hello-world", config_id="1", pool="default", plans=(record,)
+    )
+    lines = run("list").out.splitlines()[1:]
+    assert [line.split()[:3] for line in lines] == [
+        ["hello-world", "deploy", "FAILED"],
+        ["-", "nightly", "FAILED"],
+    ]
+    assert [entry["ended"] for entry in json.loads(run("list", "--json").out)] == ["failed"] * 2
+
+
 def test_list_of_nothing_says_what_to_do(run: Run, gateway: FakeGateway) -> None:
     gateway.workflows.clear()
     assert "temporal plan deploy" in run("list").out
+
+
+def test_what_others_wrote_does_not_steer_the_terminal(run: Run, gateway: FakeGateway) -> None:
+    reason = "a\x1b[31m\rb\nc\td\x9b\u2028\u202e"
+    entry = LogEntry(at=THEN, verb="stop", via="update", reason=reason, outcome=DONE)
+    gateway.workflows["hello-world/deploy"].answers["log"] = CommandLog(entries=(entry,))
+    _, line = run("log", "deploy").out.splitlines()
+    assert "a\ufffd[31m\ufffdb c d\ufffd\ufffd\ufffd" in line
 
 
 def test_log(run: Run, gateway: FakeGateway) -> None:
@@ -485,8 +519,7 @@ def test_validate_tells_what_agents_can_not_do(run: Run, tmp_path: Path) -> None
     )
     ran = run("validate", str(path))
     assert ran.code == 1
-    assert "It can't be deployed on agents:" in ran.err
-    assert "pods.p.image" in ran.err
+    assert "svc.yml:5: pods.p.image: the built-in agents can't do this" in ran.err
 
 
 @pytest.mark.parametrize("kind", ["service", "plan"])
@@ -498,6 +531,50 @@ def test_run(run: Run, gateway: FakeGateway, plan_file: str) -> None:
     ran = run("run", plan_file, "-p", "LABEL=a", "--id", "b-1")
     assert (ran.code, ran.out) == (0, 'Plan "b-1" is under way.\n')
     assert [(call.to, call.name) for call in gateway.told] == [("b-1", "start")]
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "complaint"),
+    [
+        pytest.param("deploy", PLAN_FILE, "a plan file; use `temporal-plan run`", id="plan"),
+        pytest.param(
+            "run", "pods:\n  p: {}\n", "a service file; use `temporal-plan deploy`", id="svc"
+        ),
+    ],
+)
+def test_a_file_of_the_other_kind(
+    run: Run, gateway: FakeGateway, tmp_path: Path, command: str, text: str, complaint: str
+) -> None:
+    path = tmp_path / "file.yml"
+    path.write_text(text)
+    ran = run(command, str(path))
+    assert (ran.code, ran.err) == (1, f"Error: file.yml: this is {complaint}\n")
+    assert gateway.told == list[Call]()
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_mistyped_strategy_is_refused(
+    run: Run, gateway: FakeGateway, tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "typo.yml"
+    path.write_text(PLAN_FILE.replace("rest:", "rest:\n    strategy: paralel"))
+    ran = run(command, str(path))
+    assert ran.code == 1
+    assert "phases.rest.strategy: unknown strategy" in ran.err
+    assert "did you mean parallel" in ran.err
+    assert gateway.told == list[Call]()
+
+
+@pytest.mark.parametrize("name", ["by-moon", "serial-by-rack"])
+def test_a_strategy_of_ones_own_is_left_to_the_worker(
+    run: Run, gateway: FakeGateway, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "own.yml"
+    path.write_text(PLAN_FILE.replace("rest:", f"rest:\n    strategy: {name}"))
+    ran = run("run", str(path), "-p", "LABEL=a")
+    assert ran.code == 0
+    assert ran.out.startswith("Only a worker that registers it can run this: phases.rest.strategy")
+    assert [call.name for call in gateway.told] == ["start"]
 
 
 def test_run_without_what_it_needs(run: Run, gateway: FakeGateway, plan_file: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from temporal_plans.cli.names import the_plan, the_service
-from temporal_plans.client.errors import Ambiguous, PlanNotFound, ServiceNotFound
+from temporal_plans.client.errors import Ambiguous, NotFound, PlanNotFound, ServiceNotFound
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.messages.service import PlanRecord, ServiceStatus
 from unit.fake_gateway import FakeGateway, FakeWorkflow
@@ -94,6 +94,14 @@ async def test_the_plan(client: PlansClient, text: str, said: str | None, plan_i
             PlanNotFound,
             "did you mean b/deploy or a/deploy",
             id="mistyped-with-several",
+        ),
+        pytest.param(
+            there("nightly", services=("a",)),
+            "nightly",
+            "a",
+            NotFound,
+            "-s '' means",
+            id="own-said",
         ),
         pytest.param(
             there("nightly"), "nihgtly", None, PlanNotFound, "did you mean nightly", id="own"

@@ -133,7 +133,7 @@ async def test_restart_of_a_services_plan_says_so() -> None:
     )
     await client.command("hello/deploy", Verb.RESTART, Command())
     assert gateway.told == [
-        Call("service/hello", "start_plan", StartPlan(plan="deploy", restart=True))
+        Call("service/hello", "start_plan", StartPlan(plan="deploy", verb=Verb.RESTART))
     ]
 
 
@@ -302,6 +302,24 @@ async def test_explain_adds_the_pools_refusals(view: WaitingView, found: bool) -
     )
     [one] = (await client.explain("hello/deploy")).explanations
     assert bool(one.refusals) is found
+
+
+@pytest.mark.parametrize(
+    ("ended", "status", "text"),
+    [
+        (Ended.FAILED, Status.ERROR, "the plan's workflow failed before it was COMPLETE: "),
+        (Ended.TERMINATED, Status.PENDING, "the plan was terminated before it was COMPLETE; "),
+    ],
+)
+async def test_explain_of_a_plan_that_was_cut_short_says_so(
+    ended: Ended, status: Status, text: str
+) -> None:
+    workflow = FakeWorkflow("Plan", {"status": plan(Status.PENDING)}, ended=ended)
+    client, _ = client_of(backup=workflow)
+    explanations = await client.explain("backup")
+    [one] = explanations.explanations
+    assert (explanations.status, one.text.startswith(text)) == (status, True)
+    assert "begins it anew" in one.text
 
 
 # --- tasks and their logs -----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import ValidationError
 
 from temporal_plans.domain.board import PlanBoard, element_id
 from temporal_plans.domain.commands import (
@@ -429,8 +430,31 @@ def test_continue_of_the_plan_that_changes_nothing_names_what_waits() -> None:
     assert outcome.waiting[0] in outcome.message
 
 
-def test_interrupt_of_a_canary_that_was_not_started() -> None:
-    assert tell(canary(), Verb.INTERRUPT, "web").code == 208
+@pytest.mark.parametrize("of_the_plan", [False, True], ids=["phase", "plan"])
+def test_an_interrupt_at_a_canary_gate_takes_effect_and_the_gate_stays(of_the_plan: bool) -> None:
+    """DESIGN 8: an interrupt always interrupts; reference 10.2 answers 208 here."""
+    where = "" if of_the_plan else "web"
+    if of_the_plan:
+        board = plan(phase("web", step("a")), phase("db", step("b")), strategy="canary")
+    else:
+        board = canary()
+    element = board if of_the_plan else board.phases[0]
+    gate = element.closed_gate
+    assert gate == 0
+    assert tell(board, Verb.INTERRUPT, where).code == 200
+    assert tell(board, Verb.INTERRUPT, where).code == 208
+    assert tell(board, Verb.CONTINUE, where).code == 200
+    assert (element.interrupted, element.closed_gate) == (False, gate)
+    assert tell(board, Verb.CONTINUE, where).code == 200
+    assert element.closed_gate != gate
+
+
+def test_a_phase_at_a_gate_of_the_plan_can_be_interrupted_too() -> None:
+    board = plan(phase("web", step("a")), phase("db", step("b")), strategy="canary")
+    assert tell(board, Verb.INTERRUPT, "web").code == 200
+    tell(board, Verb.CONTINUE, "web")
+    web = board.phases[0]
+    assert (web.interrupted, web.gate) == (False, True)
 
 
 def test_continue_of_a_canary_phase() -> None:
@@ -505,3 +529,28 @@ def test_an_interrupt_is_lifted_before_the_approval_is_given() -> None:
     assert shown(board) == [["WAITING", "PENDING"]]
     tell(board, Verb.CONTINUE, "p")
     assert shown(board) == [["COMPLETE", "PENDING"]]
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+BOUNDS = {
+    "reason": ("reason", "x" * 500, "x" * 501),
+    "by": ("by", "x" * 200, "x" * 201),
+    "phase": ("phase", "x" * 1000, "x" * 1001),
+    "step": ("step", "x" * 1000, "x" * 1001),
+    "parameters": (
+        "parameters",
+        {f"P{i}": "" for i in range(100)},
+        {f"P{i}": "" for i in range(101)},
+    ),
+    "parameter-name": ("parameters", {"x" * 200: ""}, {"x" * 201: ""}),
+    "parameter-value": ("parameters", {"P": "x" * 10_000}, {"P": "x" * 10_001}),
+}
+
+
+@pytest.mark.parametrize(("field", "good", "bad"), BOUNDS.values(), ids=BOUNDS.keys())
+def test_a_command_has_bounds(field: str, good: object, bad: object) -> None:
+    Command.model_validate({field: good})
+    with pytest.raises(ValidationError) as raised:
+        Command.model_validate({field: bad})
+    assert raised.value.errors()[0]["loc"][0] == field

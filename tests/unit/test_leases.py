@@ -128,6 +128,24 @@ def test_asking_again_does_not_lose_the_place() -> None:
     assert keys(state.wanted) == [("seed", 0), ("backup", 0)]
 
 
+def test_a_new_ticket_keeps_what_is_held_and_is_told() -> None:
+    """The step gave back and asked again, and its phase's first word was lost."""
+    state = want(want(EMPTY, D0).state, C0).state
+    newer = D0.but(ticket=1)
+    again = want(state, newer)
+    assert (again.grants, again.held) == ([newer], {})
+    assert again.state == LeaseState(held=(newer,), wanted=(C0,))
+
+
+def test_a_new_ticket_keeps_the_place_among_those_who_wait() -> None:
+    first, second = lease("seed", 0), lease("backup", 0)
+    state = want(want(want(EMPTY, C0).state, first).state, second).state
+    newer = first.but(ticket=3)
+    again = want(state, newer)
+    assert (again.grants, again.held) == ([], {newer.key: C0.phase})
+    assert again.state.wanted == (newer, second)
+
+
 def test_asking_for_other_tasks_gives_the_old_ones_back() -> None:
     state = want(want(EMPTY, D0).state, C0).state
     changed = want(state, lease("deploy", 0, "b"))
@@ -187,6 +205,7 @@ leases = st.builds(
     pod=st.sampled_from(["web", "db"]),
     index=st.integers(0, 1),
 ).map(lambda made: made.but(priority=PLANS[made.plan]))
+tickets = st.integers(0, 2)
 
 
 class Book(RuleBasedStateMachine):
@@ -209,13 +228,26 @@ class Book(RuleBasedStateMachine):
         kept = {held.key for held in before.held} - gone - asked
         assert kept <= {held.key for held in self.state.held}, "taken from who holds it"
 
+    @rule(key=st.integers(0, 20), ticket=tickets)
+    def ask_again(self, key: int, ticket: int) -> None:
+        """The same lease with another ticket: whoever has it keeps it, under the new one."""
+        known = [*self.state.held, *self.state.wanted]
+        if not known:
+            return
+        again = known[key % len(known)].but(ticket=ticket)
+        places = [lease.key for lease in self.state.wanted]
+        settled = request(self.state, [again], (), again.phase, False)
+        self.settle(settled, set(), {again.key})
+        assert [lease.key for lease in self.state.wanted] == places
+        assert again in (*self.state.held, *self.state.wanted)
+
     @rule(wants=st.lists(leases, max_size=4), steps=st.sets(st.integers(0, 3)), ended=st.booleans())
     def ask(self, wants: list[Lease], steps: set[int], ended: bool) -> None:
         phase = wants[0].phase if wants else "svc/deploy/p"
         wants = [want for want in wants if want.phase == phase]
         gone = {(phase, step) for step in (range(4) if ended else steps)}
         newest = {want.key: want for want in wants}
-        changed = {key for key, want in newest.items() if self.told.get(key, want) != want}
+        changed = {key for key, want in newest.items() if not want.same(self.told.get(key, want))}
         settled = request(self.state, wants, steps, phase, ended)
         self.settle(settled, gone | changed, set(newest))
 

@@ -96,6 +96,37 @@ def test_texts_that_cannot_be_read(text: str, message: str) -> None:
         read_yaml(text, scalars="text", source="t")
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        pytest.param("a:\n  b: [1,\nc: 2\n", 4, "(it begins in line 2)", id="not-closed"),
+        pytest.param("a:\n\tb: 2\n", 2, "indent with spaces, not tabs", id="tab"),
+        pytest.param("a: 1\nb: c: 2\n", 2, "is not YAML: mapping values", id="two-colons"),
+        pytest.param("a: 1\nb: x\x01\n", 2, 'found: "U+0001"', id="control-character"),
+        pytest.param("a: 1\nb: &b [*b]\n", 2, "b.0 refers to itself", id="circle"),
+    ],
+)
+def test_syntax_errors_say_where_and_what(text: str, line: int, told: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        read_yaml(text, scalars="text", source="t")
+    (problem,) = raised.value.problems
+    assert problem.line == line
+    assert told in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("", "is empty"), (" \n\n", "is empty"), ("# a: 1\n", "only comments")]
+)
+def test_empty_texts(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        read_yaml(text, scalars="text", source="t")
+
+
+def test_empty_json() -> None:
+    with pytest.raises(SpecError, match="is empty"):
+        read_json("\n", source="t")
+
+
 def test_json_duplicates_are_problems() -> None:
     document = read_json('{"a": 1, "a": 2}', source="t")
     assert document.value == {"a": 1}

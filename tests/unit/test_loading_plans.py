@@ -21,6 +21,7 @@ from temporal_plans.domain.plan import (
     ParameterSpec,
     PhaseSpec,
     PlanSpec,
+    PodWork,
     RetrySpec,
     SleepWork,
     StepSpec,
@@ -35,6 +36,27 @@ from temporal_plans.domain.strategy_check import find_cycle
 from temporal_plans.loading.plans import load_plan, load_plan_text
 
 KINDS = ("my-kind",)
+
+REFUSED_BY_THE_SERVER = [
+    ("activity", "task-queue: ''", "task-queue", "empty"),
+    ("activity", f"task-queue: {'x' * 201}", "task-queue", "200"),
+    ("activity", "task-queue: /_sys/x", "task-queue", "/_sys/"),
+    ("workflow", "task-queue: /_sys/x", "task-queue", "/_sys/"),
+    ("workflow", "id: ''", "id", "empty"),
+    ("workflow", f"id: {'x' * 501}", "id", "500"),
+    ("workflow", f"id: {'中' * 400}", "id", "1200 bytes"),
+    ("workflow", "timeout: 3651d", "timeout", "10 years"),
+    ("workflow", "timeout: -1", "timeout", "more than zero"),
+    ("activity", "timeout: 3651d", "timeout", "10 years"),
+    ("activity", "heartbeat-timeout: 3651d", "heartbeat-timeout", "10 years"),
+    ("activity", "schedule-to-close-timeout: 0", "schedule-to-close-timeout", "more than zero"),
+    ("activity", "retry: {maximum-attempts: 2147483648}", "retry.maximum-attempts", "2147483647"),
+    ("activity", "retry: {backoff-coefficient: 0.5}", "retry.backoff-coefficient", "1 or more"),
+    ("activity", "retry: {initial-interval: 0}", "retry.initial-interval", "more than zero"),
+    ("activity", "retry: {maximum-interval: 0}", "retry.maximum-interval", "more than zero"),
+    ("activity", "retry: {maximum-interval: 3651d}", "retry.maximum-interval", "10 years"),
+]
+"""Kind, setting, path and words of what no worker could carry out."""
 
 
 def step(text: str, *others: str) -> str:
@@ -296,6 +318,42 @@ def test_files(tmp_path: Path) -> None:
             "longer than can be counted",
             id="duration-huge",
         ),
+        *(
+            pytest.param(
+                step(f"{{{kind}: {{type: x, {setting}}}}}"),
+                f"phases.p.steps.s.{kind}.{key}",
+                message,
+                id=f"{kind}-{key}-{message.split()[-1]}",
+            )
+            for kind, setting, key, message in REFUSED_BY_THE_SERVER
+        ),
+        pytest.param(
+            step(f"{{activity: {'x' * 201}}}"),
+            "phases.p.steps.s.activity.type",
+            "200",
+            id="activity-type-long",
+        ),
+        pytest.param(
+            step("{workflow: ''}"), "phases.p.steps.s.workflow.type", "empty", id="workflow-type"
+        ),
+        pytest.param(
+            step("{sleep: 3651d}"),
+            "phases.p.steps.s.sleep.duration",
+            "10 years",
+            id="sleep-too-long",
+        ),
+        pytest.param(
+            step("{command: {cmd: x, timeout: 3651d}}"),
+            "phases.p.steps.s.command.timeout",
+            "10 years",
+            id="command-too-long",
+        ),
+        pytest.param(
+            step("{work: {kind: pod, pod: web, index: 0, tasks: []}}"),
+            "phases.p.steps.s.pod.tasks",
+            "must not be empty",
+            id="pod-without-tasks",
+        ),
         pytest.param(
             step("{activity: {type: x, input: 1, inputs: [1]}}"),
             "phases.p.steps.s.activity.inputs",
@@ -549,3 +607,34 @@ def test_substitution(value: object, expected: object) -> None:
 def test_text_without_references_stays(text: str, arguments: dict[str, str]) -> None:
     plain = text.replace("${", "")
     assert substitute(plain, arguments) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{{activity: {{type: {'x' * 200}, task-queue: {'x' * 200}, timeout: 3650d}}}}",
+        f"{{workflow: {{type: x, id: {'x' * 500}, retry: {{maximum-attempts: 2147483647}}}}}}",
+        "{sleep: 3650d}",
+    ],
+    ids=["activity", "workflow", "sleep"],
+)
+def test_what_the_server_just_takes_is_taken(text: str) -> None:
+    load(step(text))
+
+
+def test_retries_back_off_by_a_finite_factor() -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        RetrySpec(backoff_coefficient=float("inf"))
+
+
+def test_a_faulty_pod_step_has_no_tasks() -> None:
+    """Generation makes such steps of pods that can't be launched: they show as errors."""
+    faulty = StepSpec(
+        name="web-0", work=PodWork(pod="web", index=0, tasks=()), errors=("no task of it fits",)
+    )
+    plan = PlanSpec(name="deploy", phases=(PhaseSpec(name="web", steps=(faulty,)),))
+    assert plan_problems(plan) == ()
+    (problem,) = plan_problems(
+        plan.but(phases=(PhaseSpec(name="web", steps=(faulty.but(errors=()),)),))
+    )
+    assert problem.path == "phases.web.steps.web-0.pod.tasks"

@@ -34,6 +34,7 @@ from temporal_plans.domain.service import (
     VolumeSpec,
 )
 from temporal_plans.loading.env_file import parse_env_file
+from temporal_plans.loading.form import STAND_IN
 from temporal_plans.loading.service import load_service, load_service_text
 from temporal_plans.loading.taskcfg import task_environment
 
@@ -545,11 +546,26 @@ SHARED: dict[str, tuple[str, str, str]] = {
     ),
     "pod-twice": (MINIMAL + "  hello: {count: 1}", "pods.hello", "the key is there twice"),
     "not-a-mapping": ("- a\n- b", "", "must be a mapping"),
-    "empty": ("", "name", "is missing"),
+    "empty": ("\n", "", "is empty"),
+    "only-comments": ("# name: svc\n", "", "has only comments"),
     "pod-is-text": ("name: s\npods: {a: x}", "pods.a", "must be a mapping"),
     "service-name-underscores": (MINIMAL.replace("svc", "a__b"), "name", "must not contain __"),
     "service-name-long": (MINIMAL.replace("svc", "/a/" + "b" * 63), "name", "at most 63"),
-    "service-name-gap": (MINIMAL.replace("svc", "/a//b"), "name", "must not be empty"),
+    **{
+        f"service-name-{key}": (MINIMAL.replace("svc", name), "name", "must be letters, digits")
+        for key, name in {
+            "gap": "/a//b",
+            "slash-behind": "a/",
+            "two-slashes-before": "//a",
+            "space": "my service",
+            "control-character": '"a\\tb"',
+            "line-break": '"a\\n"',
+            "colon": "a:b",
+            "accent": "caf\u00e9",
+            "flag": "-x",
+            "parent-folder": "../a",
+        }.items()
+    },
     "pod-name": (MINIMAL.replace("hello:", "he/llo:"), "pods.he/llo", "must not contain '/'"),
     "task-name": (
         MINIMAL.replace("server:", "a/b:"),
@@ -644,6 +660,45 @@ def test_a_refused_task_still_counts_where_it_is_named() -> None:
     assert [problem.path for problem in refused(text)] == ["pods.hello.tasks.server"]
 
 
+@pytest.mark.parametrize(
+    "name", ["svc", "/a/b", "a/b", "a.b_c-D9", "_a", "a" * 63, "/" + "a" * 31 + "/" + "b" * 32]
+)
+def test_service_names(name: str) -> None:
+    assert load(MINIMAL.replace("svc", name)).name == name
+
+
+@pytest.mark.parametrize(
+    ("refused_part", "plans"),
+    [
+        pytest.param("pods: {db: {count: 1, tasks: {}}}", "[[server]]", id="no-tasks"),
+        pytest.param("pods: {}", "[[server]]", id="no-pods"),
+    ],
+)
+def test_what_stands_in_for_refused_parts_is_never_told(refused_part: str, plans: str) -> None:
+    phases = f"{{p: {{pod: db, steps: [{{default: {plans}}}]}}}}"
+    text = f"name: svc\n{refused_part}\nplans: {{deploy: {{phases: {phases}}}}}\n"
+    (problem,) = refused(text)
+    assert problem.message == "must not be empty"
+
+
+def test_what_a_backend_cannot_do_is_told_with_the_rest_in_the_order_of_the_file() -> None:
+    text = MINIMAL.replace("count: 1", "count: -1\n    networks: {dcos: {}}").replace("64", "0")
+    with pytest.raises(SpecError) as raised:
+        load_service_text(text, {}, templates=str, backend=unsupported)
+    assert [(problem.path, problem.line) for problem in raised.value.problems] == [
+        ("pods.hello.count", 5),
+        ("pods.hello.networks.dcos", 6),
+        ("pods.hello.tasks.server.memory", 8),
+    ]
+
+
+def test_a_backend_refuses_a_file_that_is_sound_otherwise() -> None:
+    text = MINIMAL.replace("count: 1", "count: 1\n    networks: {dcos: {}}")
+    assert load(text).pod("hello").networks, "without a backend it loads"
+    with pytest.raises(SpecError, match=r"svc\.yml:6: pods\.hello\.networks\.dcos: "):
+        load_service_text(text, {}, templates=str, backend=unsupported)
+
+
 def test_messages_name_field_value_and_fix() -> None:
     (problem,) = refused(MINIMAL.replace("memory: 64", "memory: 64, mem: 3"))
     assert str(problem) == (
@@ -660,6 +715,16 @@ def test_messages_name_field_value_and_fix() -> None:
 def test_lines_are_left_out_when_the_template_moves_them() -> None:
     text = MINIMAL.replace("pods:", "{{#X}}\nweb-url: x\n{{/X}}\npods:").replace("64", "0")
     assert [problem.line for problem in refused(text)] == [None]
+
+
+def test_syntax_errors_say_their_line_in_the_file_or_else_in_the_rendered_text() -> None:
+    broken = MINIMAL + "plans: [\n"
+    (problem,) = refused(broken)
+    assert problem.line == broken.count("\n") + 1
+    assert problem.message.startswith("is not YAML: ")
+    (problem,) = refused("{{#X}}\nleft: out\n{{/X}}\n" + broken)
+    assert problem.line is None
+    assert re.search(r"\(line \d+ of the rendered text\)$", problem.message)
 
 
 def test_a_missing_value_of_the_template_ends_the_loading() -> None:
@@ -690,7 +755,7 @@ def test_garbage_is_refused_with_the_writers_own_paths(garbage: dict[str, Any]) 
     except SpecError as error:
         problems = error.problems
         assert problems, "refused without a reason"
-    assert not [problem for problem in problems if "stand-in" in problem.path]
+    assert not [problem for problem in problems if STAND_IN in f"{problem} {problem.value}"]
 
 
 # --- TASKCFG, files ------------------------------------------------------------------------------
@@ -754,3 +819,13 @@ def test_env_file_refusals() -> None:
     with pytest.raises(SpecError) as raised:
         parse_env_file("A=1\nnonsense\n=x\n", source="x.env")
     assert [problem.line for problem in raised.value.problems] == [2, 3]
+
+
+def test_env_file_refusals_tell_no_content_and_not_every_line() -> None:
+    with pytest.raises(SpecError) as raised:
+        parse_env_file("A=s3cret\n" + "PASSWORD: s3cret\n" * 9, source="x.env")
+    lines = str(raised.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["x.env:2", "x.env:3", "x.env:4", "x.env"]
+    assert lines[-1] == "x.env: and 6 more"
+    assert "s3cret" not in repr(raised.value.problems)
+    assert "PASSWORD" not in repr(raised.value.problems)

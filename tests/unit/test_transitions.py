@@ -4,12 +4,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import ValidationError
 
 from temporal_plans.domain.backoff import PACE, Backoff
 from temporal_plans.domain.service import Goal
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.domain.transitions import (
+    LONGEST_TEXT,
     StepState,
     TaskProgress,
     awaiting,
@@ -24,6 +26,7 @@ from temporal_plans.domain.transitions import (
     prepared,
     reported,
     restarted,
+    shortened,
     task_outcome,
 )
 
@@ -453,3 +456,37 @@ def test_begin_times_and_attempts() -> None:
 )
 def test_a_step_is_carried_as_json(state: StepState) -> None:
     assert StepState.model_validate_json(state.model_dump_json()) == state
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("length", "kept"),
+    [(0, 0), (LONGEST_TEXT, LONGEST_TEXT), (LONGEST_TEXT + 1, LONGEST_TEXT), (10**6, LONGEST_TEXT)],
+)
+def test_a_long_text_is_cut(length: int, kept: int) -> None:
+    cut = shortened("x" * length)
+    assert (len(cut), cut.endswith("...")) == (kept, length > kept)
+
+
+LONG = "x" * (LONGEST_TEXT + 1)
+TEXTS: dict[str, tuple[Event, str, str]] = {
+    "failed": (lambda state: failed(state, LONG), shortened(LONG), ""),
+    "delayed": (lambda state: delayed(state, LONG, ON, NOW), "", shortened(LONG)),
+    "reported": (lambda state: say(state, "server/1", FAILED, message=LONG), "", shortened(LONG)),
+}
+
+
+@pytest.mark.parametrize(("event", "failure", "reason"), TEXTS.values(), ids=TEXTS.keys())
+def test_texts_are_kept_cut_and_once(event: Event, failure: str, reason: str) -> None:
+    state = event(launch(StepState(), SERVER))
+    assert (state.failure, state.reason) == (failure, reason)
+
+
+@pytest.mark.parametrize("field", ["delayed_until", "started", "finished"])
+def test_times_have_zones(field: str) -> None:
+    read = StepState.model_validate_json(f'{{"{field}": "2026-01-01T00:00:00Z"}}')
+    assert getattr(read, field) == NOW
+    with pytest.raises(ValidationError, match="timezone"):
+        StepState.model_validate_json(f'{{"{field}": "2026-01-01T00:00:00"}}')

@@ -108,3 +108,18 @@ async def test_no_signal_is_lost_while_a_plan_continues_as_new(plans: Kit) -> No
     if (await run.view()).phases[0].steps[0].status is not Status.COMPLETE:
         await run.update(Verb.CONTINUE, "p", "ok")
     assert (await run.result()).status is Status.COMPLETE
+
+
+async def test_a_plan_of_2000_steps(plans: Kit) -> None:
+    """With the limits that users have. A thousand steps a phase are 7,000 events and more."""
+    many = {f"s{i}": {"activity": "noop"} for i in range(2000)}
+    run = await plans.start(
+        {"steps": "inline", "phases": {"many": {"strategy": "parallel", "steps": many}}}
+    )
+    for number in range(5):
+        await run.handle.signal("continue", {"reason": f"signal {number}"})
+    result = await asyncio.wait_for(run.handle.result(), 200)
+    assert result.status is Status.COMPLETE
+    assert {step.status for step in result.view.phases[0].steps} == {Status.COMPLETE}
+    assert len((await run.log()).entries) == 5
+    assert await runs_of(plans.client, f"{run.handle.id}/many") > 1

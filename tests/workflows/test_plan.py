@@ -220,3 +220,14 @@ async def test_a_cancelled_plan_cancels_what_runs(plans: Kit, mode: str) -> None
         await run.result()
     assert "cancelled" in str(ended.value.cause).lower()
     plans.recorder.gates.pop(name).set()
+
+
+async def test_a_plan_that_has_ended_is_begun_anew_where_it_ended(plans: Kit) -> None:
+    plan = {"phases": {"p": {"steps": steps("anew-a", "anew-b")}}}
+    ended = await (await plans.start(plan)).result()
+    again = {"verb": "restart", "command": {"phase": "p", "step": "anew-b", "by": "me"}}
+    run = await plans.start(plan, state=ended.state, first=[again])
+    assert (await run.result()).status is Status.COMPLETE
+    assert (plans.recorder.done.count("anew-a"), plans.recorder.done.count("anew-b")) == (1, 2)
+    [entry] = (await run.log()).entries
+    assert (entry.verb, entry.step, entry.by, entry.via) == ("restart", "anew-b", "me", "start")

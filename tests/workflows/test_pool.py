@@ -227,6 +227,30 @@ async def test_what_is_released_is_destroyed_before_others_get_it(world: World) 
     await world.until_told(second, "was_offered", [want(second).key])
 
 
+async def test_an_agent_that_hangs_destroying_does_not_keep_it_from_continuing(
+    world: World,
+) -> None:
+    await world.start_pool(QUICK.but(history_limit=60, check_owners_every=timedelta(minutes=5)))
+    agent = await world.agent("a")
+    owner = await world.owner()
+    assert await world.reserve(owner) == agent.agent
+    [reservation] = (await world.status()).reservations
+    agent.may_destroy.clear()
+    release = asyncio.create_task(
+        release_in_pool(world.client, ReleaseInput(pool=world.pool, key=reservation.key))
+    )
+    await world.until(lambda status: not status.reservations)
+    first_run = (await world.handle.describe()).run_id
+    async with asyncio.timeout(30):
+        while (await world.handle.describe()).run_id == first_run:
+            await agent.register()
+    assert agent.destroyed == []
+    agent.may_destroy.set()
+    assert (await release).destroyed
+    assert reservation.id in agent.destroyed
+    assert (await world.status()).agents[0].free_cpus == 4
+
+
 async def test_the_activity_release_takes_what_is_not_held(world: World) -> None:
     request = ReleaseInput(pool=world.pool, key="nobody:pod-0")
     await world.client.execute_workflow(

@@ -1,6 +1,7 @@
 """The Service entity on a real server: records, statuses, leases, its plans, long life."""
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -9,30 +10,84 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from temporalio import activity, workflow
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.testing import WorkflowEnvironment
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+from temporalio.worker import Worker
 
+from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
+from temporal_plans.activities.pods import PodActivities
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.leases import Lease
+from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import (
+    KillInput,
     LaunchIntent,
     LaunchOrder,
     TaskLaunch,
+    TaskRef,
     TaskStatuses,
+    agent_queue,
 )
+from temporal_plans.messages.plan import PlanInput, PreparePodInput, ServiceContext
 from temporal_plans.messages.service import (
+    LeaseGrant,
     LeaseRequest,
+    OpenPlans,
+    PlanStart,
     ServiceInput,
+    ServiceState,
     ServiceStatus,
     StartPlan,
+    SubscribeMessage,
     Tasks,
+    Unsent,
 )
 from workflows.plan_kit import Kit, kit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@workflow.defn(sandboxed=False)
+class Listener:
+    """Stands for a phase or a step: keeps what it is told."""
+
+    def __init__(self) -> None:
+        self._statuses: list[TaskStatus] = []
+        self._grants: list[LeaseGrant] = []
+
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.signal
+    def task_statuses(self, message: TaskStatuses) -> None:
+        self._statuses += message.statuses
+
+    @workflow.signal
+    def leased(self, message: LeaseGrant) -> None:
+        self._grants.append(message)
+
+    @workflow.query
+    def statuses(self) -> TaskStatuses:
+        return TaskStatuses(statuses=tuple(self._statuses))
+
+    @workflow.query
+    def grants(self) -> list[LeaseGrant]:
+        return self._grants
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def listener(plans: Kit) -> AsyncIterator["WorkflowHandle[Listener, None]"]:
+    queue = f"listener-{uuid4()}"
+    async with Worker(plans.client, task_queue=queue, workflows=[Listener]):
+        handle = await plans.client.start_workflow(Listener.run, id=queue, task_queue=queue)
+        yield handle
+        await handle.terminate()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -50,7 +105,7 @@ def spec(name: str) -> ServiceSpec:
     return ServiceSpec(name=name, pods=(pod,))
 
 
-async def started(plans: Kit, **more: Any) -> "WorkflowHandle[Any, None]":
+async def started(plans: Kit, /, **more: Any) -> "WorkflowHandle[Any, None]":
     name = f"svc-{uuid4()}"
     return await plans.client.start_workflow(
         "Service",
@@ -200,4 +255,183 @@ async def test_who_holds_an_asset_keeps_it(plans: Kit) -> None:
     assert [held.phase for held in (await status(handle)).leases] == ["later"]
     await handle.signal("leases", LeaseRequest(phase="later", returns=(0,)))
     assert [held.phase for held in (await status(handle)).leases] == ["first"]
+    await handle.terminate()
+
+
+async def test_tasks_that_it_does_not_follow_are_gone(
+    plans: Kit, listener: "WorkflowHandle[Listener, None]"
+) -> None:
+    handle = await started(plans)
+    old, new, unknown = "svc__web-0-server__1", "svc__web-0-server__2", "svc__web-7-server__x"
+    await record(handle, 0, old)
+    await record(handle, 0, new)
+    await handle.signal(
+        "task_statuses", TaskStatuses(statuses=(report(new, 0, 4, TaskState.RUNNING),))
+    )
+    await handle.signal(
+        "subscribe", SubscribeMessage(owner=listener.id, task_ids=(old, new, unknown))
+    )
+    heard = await _heard(listener, 3)
+    assert [(one.task_id, one.name, one.state, one.sequence) for one in heard] == [
+        (old, "web-0-server", TaskState.GONE, 2**31 - 1),
+        (new, "web-0-server", TaskState.RUNNING, 4),
+        (unknown, "web-7-server", TaskState.GONE, 2**31 - 1),
+    ]
+    await handle.terminate()
+
+
+async def _heard(listener: "WorkflowHandle[Listener, None]", number: int) -> tuple[TaskStatus, ...]:
+    async with asyncio.timeout(20):
+        while len(heard := (await listener.query(Listener.statuses)).statuses) < number:
+            await asyncio.sleep(0.05)
+    return heard
+
+
+async def test_what_the_run_before_left_is_sent_first(
+    plans: Kit, listener: "WorkflowHandle[Listener, None]"
+) -> None:
+    status = report("one", 0, 1, TaskState.RUNNING)
+    grant = LeaseGrant(granted={0: 3}, held={1: "svc/deploy/p"})
+    left = (
+        Unsent(receiver="nobody", signal="leased", message=grant),
+        Unsent(receiver=listener.id, signal="leased", message=grant),
+        Unsent(
+            receiver=listener.id,
+            signal="task_statuses",
+            message=TaskStatuses(statuses=(status,)),
+        ),
+    )
+    handle = await started(plans, state=ServiceState(unsent=left))
+    assert await _heard(listener, 1) == (status,)
+    assert await listener.query(Listener.grants) == [grant]
+    await handle.terminate()
+
+
+async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> None:
+    handle = await started(plans, history_limit=50)
+    agent = f"dead-{uuid4()}"
+    zombie = report("zombie", 0, 1, TaskState.RUNNING).but(agent=agent)
+    first = (await handle.describe()).run_id
+    async with asyncio.timeout(30):
+        while (await handle.describe()).run_id == first:  # without a pause, as the agent reports
+            await handle.signal("task_statuses", TaskStatuses(statuses=(zombie,)))
+    killed: list[KillInput] = []
+
+    @activity.defn(name="kill")
+    async def kill(request: KillInput) -> TaskStatuses:
+        killed.append(request)
+        return TaskStatuses()
+
+    async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
+        async with asyncio.timeout(30):
+            while not killed or (await handle.describe()).raw_description.pending_activities:
+                await asyncio.sleep(0.05)
+    assert {request.task_ids for request in killed} == {("zombie",)}
+    await handle.terminate()
+
+
+async def test_a_zombie_of_the_run_before_is_killed(plans: Kit) -> None:
+    agent = f"back-{uuid4()}"
+    killed: list[tuple[str, ...]] = []
+
+    @activity.defn(name="kill")
+    async def kill(request: KillInput) -> TaskStatuses:
+        killed.append(request.task_ids)
+        return TaskStatuses()
+
+    async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
+        zombies = (TaskRef(task_id="zombie", agent=agent),)
+        handle = await started(plans, state=ServiceState(zombies=zombies))
+        async with asyncio.timeout(20):
+            while not killed:
+                await asyncio.sleep(0.05)
+    assert killed == [("zombie",)]
+    await handle.terminate()
+
+
+async def test_parameters_that_a_plan_does_not_allow_are_refused(plans: Kit) -> None:
+    parameters = [{"name": "NAME", "required": True, "pattern": "[a-z]+"}]
+    plan = PlanSpec.model_validate({"name": "deploy", "parameters": parameters, "phases": []})
+    handle = await started(plans, plans=(plan,))
+    async with asyncio.timeout(20):
+        while not (await status(handle)).plans:
+            await asyncio.sleep(0.05)
+    for given, problem in (
+        ({}, "parameters.NAME: the plan needs this parameter"),
+        ({"NAME": "1"}, "parameters.NAME: does not match [a-z]+"),
+        ({"NAME": "a", "NOPE": "1"}, "parameters.NOPE: the plan declares no such parameter"),
+    ):
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await handle.execute_update("start_plan", StartPlan(plan="deploy", parameters=given))
+        assert problem in str(refused.value.cause)
+    await handle.terminate()
+
+
+async def test_a_plan_that_is_over_is_closed_whatever_its_memo(plans: Kit) -> None:
+    over, runs = f"over-{uuid4()}", f"runs-{uuid4()}"
+    for plan in (over, runs):
+        await plans.client.start_workflow("Plan", _waiting(), id=plan, task_queue=plans.queue)
+    await plans.client.get_workflow_handle(over).terminate()
+    asked = OpenPlans(workflow_ids=(over, runs, "never was"))
+    answer = await PlanActivities(plans.client).closed_plans(asked)
+    assert answer.workflow_ids == (over, "never was")
+    await plans.client.get_workflow_handle(runs).terminate()
+
+
+@pytest.mark.parametrize(
+    ("memo", "text"),
+    [
+        pytest.param({}, "which no service started", id="nobody's"),
+        pytest.param({RUN: 1, STARTER: "me"}, "which is the plan's run 1", id="earlier-run"),
+        pytest.param({RUN: 2, STARTER: "it"}, "which run it of a service started", id="another's"),
+        pytest.param({RUN: 2, STARTER: "me"}, "", id="this-start"),
+    ],
+)
+async def test_a_plan_is_started_unless_another_is_in_the_way(
+    plans: Kit, memo: dict[str, Any], text: str
+) -> None:
+    plan = f"plan-{uuid4()}"
+    handle = await plans.client.start_workflow(
+        "Plan", _waiting(), id=plan, task_queue=plans.queue, memo=memo
+    )
+    env = ActivityEnvironment()
+    env.info = dataclasses.replace(env.info, workflow_run_id="me", task_queue=plans.queue)
+    start = PlanStart(workflow_id=plan, run=2, input=_waiting())
+    activities = PlanActivities(plans.client)
+    if text:
+        with pytest.raises(ApplicationError, match=text) as refused:
+            await env.run(activities.start_plan, start)
+        assert not refused.value.non_retryable
+        assert plan in refused.value.message
+    else:
+        await env.run(activities.start_plan, start)
+    await handle.terminate()
+
+
+def _waiting() -> PlanInput:
+    return PlanInput.model_validate(
+        {"name": "p", "phases": {"a": {"steps": {"s": {"approval": {}}}}}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "tasks", "text"),
+    [
+        pytest.param("wbe", ("server",), "no pod 'wbe'; it has: web", id="pod"),
+        pytest.param("web", ("srv",), "no task 'srv'; it has: server", id="task"),
+    ],
+)
+async def test_a_pod_that_is_not_there_is_not_tried_again(
+    plans: Kit, pod: str, tasks: tuple[str, ...], text: str
+) -> None:
+    handle = await started(plans)
+    context = ServiceContext(
+        service=handle.id.removeprefix("service/"), workflow_id=handle.id, config_id="", plan="p"
+    )
+    request = PreparePodInput(
+        context=context, step="s", element="s", pod=pod, index=0, tasks=tasks, attempt="1"
+    )
+    with pytest.raises(ApplicationError, match=text) as refused:
+        await PodActivities(plans.client).prepare_pod(request)
+    assert refused.value.non_retryable
     await handle.terminate()

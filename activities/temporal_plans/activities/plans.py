@@ -3,11 +3,18 @@
 from datetime import timedelta
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.domain.commands import Verb
+from temporal_plans.messages.plan import CommandLog, PlanInput, PlanResult
 from temporal_plans.messages.service import ClosedPlans, OpenPlans, PlanStart
 
 RUN = "run"
@@ -27,18 +34,14 @@ class PlanActivities:
     @activity.defn(name="start_plan")
     async def start_plan(self, start: PlanStart) -> None:
         """Start a plan's workflow, once for each ``run``: a retry finds it by its memos."""
-        starter = activity.info().workflow_run_id
+        starter = activity.info().workflow_run_id or ""
         described = await self._describe(start.workflow_id)
-        if (
-            described is not None
-            and await described.memo_value(STARTER, "") == starter
-            and await _run_of(described) >= start.run
-        ):
+        if described is not None and await _start_of(described) == (start.run, starter):
             return
         try:
             await self._client.start_workflow(
                 "Plan",
-                start.input,
+                await self._from_where_it_ended(start),
                 id=start.workflow_id,
                 task_queue=activity.info().task_queue,
                 memo={RUN: start.run, STARTER: starter},
@@ -51,23 +54,36 @@ class PlanActivities:
             )
         except WorkflowAlreadyStartedError:
             described = await self._describe(start.workflow_id)
-            if described is None or await _run_of(described) < start.run:
+            if described is None or await _start_of(described) != (start.run, starter):
                 raise ApplicationError(  # to be tried again
-                    f"an earlier run of {start.workflow_id} has not closed yet", type="StillRunning"
+                    await _in_the_way(start, starter, described), type="StillRunning"
                 ) from None
 
     @activity.defn(name="closed_plans")
     async def closed_plans(self, plans: OpenPlans) -> ClosedPlans:
         """Which of the plans thought to be open are over, however they ended."""
         closed: list[str] = []
-        for workflow_id, run in plans.runs.items():
+        for workflow_id in plans.workflow_ids:
             described = await self._describe(workflow_id)
-            if described is None or (
-                described.status is not WorkflowExecutionStatus.RUNNING
-                and await _run_of(described) >= run
-            ):
+            if described is None or described.status is not WorkflowExecutionStatus.RUNNING:
                 closed.append(workflow_id)
         return ClosedPlans(workflow_ids=tuple(closed))
+
+    async def _from_where_it_ended(self, start: PlanStart) -> PlanInput:
+        """A plan that is begun anew has the state and the log of its last run, where that came to
+        an end; one that failed or was terminated begins from nothing."""
+        input = start.input
+        if not input.first:
+            return input
+        ended = self._client.get_workflow_handle(start.workflow_id, result_type=PlanResult)
+        try:
+            result = await ended.result(rpc_timeout=timedelta(seconds=10))
+            log = await ended.query("log", result_type=CommandLog)
+        except (WorkflowFailureError, RPCError):
+            return input.but(first=tuple(c for c in input.first if c.verb is Verb.START))
+        kept = input.first[0].verb is Verb.RESTART
+        arguments = result.view.parameters if kept else input.arguments
+        return input.but(state=result.state, log=log, arguments=arguments)
 
     async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
         try:
@@ -78,5 +94,27 @@ class PlanActivities:
             raise
 
 
-async def _run_of(described: WorkflowExecutionDescription) -> int:
-    return int(await described.memo_value(RUN, 0))
+async def _start_of(described: WorkflowExecutionDescription) -> tuple[int, str]:
+    """Which start it came from: RUN and STARTER; (0, "") when no service's."""
+    run, starter = await described.memo_value(RUN, 0), await described.memo_value(STARTER, "")
+    return int(run), str(starter)
+
+
+async def _in_the_way(
+    start: PlanStart, starter: str, described: WorkflowExecutionDescription | None
+) -> str:
+    """Why the plan can't be started yet, and what would help."""
+    wanted = f"run {start.run} of plan {start.workflow_id} waits"
+    if described is None:
+        return f"{wanted}: a workflow of that id was open a moment ago"
+    run, other = await _start_of(described)
+    if not other:
+        whose = "which no service started"
+    elif other == starter:
+        whose = f"which is the plan's run {run}"
+    else:
+        whose = f"which run {other} of a service started"
+    return (
+        f"{wanted}: a workflow of that id is still open (run id {described.run_id}), {whose};"
+        " it must end, or be terminated, first"
+    )

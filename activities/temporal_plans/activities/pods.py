@@ -1,10 +1,11 @@
 """The activity that readies a pod for launch: resources first, then the launch on record."""
 
 from temporalio import activity
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
 
 from temporal_plans.activities.offers import reserve_in_pool
-from temporal_plans.domain.requirements import requirement_for
+from temporal_plans.domain.requirements import RequirementError, requirement_for
 from temporal_plans.domain.service import PodSpec, ServiceSpec, task_id, task_instance_name
 from temporal_plans.messages.cluster import (
     ConfigQuery,
@@ -23,6 +24,9 @@ from temporal_plans.messages.plan import (
 
 CONFIGS_KEPT = 64
 
+CUT_OFF = "AcceptedUpdateCompletedWorkflow"
+"""The type of failure when a run of the Service ended under an update; the next run takes it."""
+
 
 class PodActivities:
     """``client`` is where the service and the pool run. Configurations are cached: an id's never
@@ -37,10 +41,25 @@ class PodActivities:
         """Reserve for the whole pod and record the launch; or the reasons why nothing fits yet.
 
         Idempotent by ``attempt``: task ids are made of it, and the pool reserves once a pod.
+        Raises ApplicationError, not retryable, when another attempt would end the same way: the
+        configuration has no such pod or task, no agent could ever satisfy the requirement, or the
+        Service refuses the launch. All else is worth another try.
         """
+        try:
+            return await self._prepare(request)
+        except RequirementError as error:
+            raise _hopeless(error, str(error)) from error
+        except WorkflowUpdateFailedError as error:
+            cause = error.cause
+            if isinstance(cause, ApplicationError) and cause.type == CUT_OFF:
+                raise
+            text = f"{request.context.workflow_id} refuses the launch: {cause}"
+            raise _hopeless(cause, text) from error
+
+    async def _prepare(self, request: PreparePodInput) -> PreparePodResult:
         context = request.context
         config = await self._config(context)
-        pod = config.pod(request.pod)
+        pod = _pod(config, request)
         answer = await reserve_in_pool(
             self._client,
             ReserveInput(
@@ -84,6 +103,30 @@ class PodActivities:
                 self._configs.pop(next(iter(self._configs)))
             self._configs[key] = config
         return self._configs[key]
+
+
+def _pod(config: ServiceSpec, request: PreparePodInput) -> PodSpec:
+    """The pod to launch, if it is there with all the tasks."""
+    where = f"configuration {request.context.config_id} of {config.name}"
+    try:
+        pod = config.pod(request.pod)
+    except KeyError:
+        known = ", ".join(pod.type for pod in config.pods)
+        text = f"{where} has no pod {request.pod!r}; it has: {known}"
+        raise ApplicationError(text, type="UnknownPod", non_retryable=True) from None
+    for task in request.tasks:
+        try:
+            pod.task(task)
+        except KeyError:
+            known = ", ".join(task.name for task in pod.tasks)
+            text = f"pod {pod.type} in {where} has no task {task!r}; it has: {known}"
+            raise ApplicationError(text, type="UnknownTask", non_retryable=True) from None
+    return pod
+
+
+def _hopeless(cause: BaseException, text: str) -> ApplicationError:
+    kind = cause.type if isinstance(cause, ApplicationError) else None
+    return ApplicationError(text, type=kind or type(cause).__name__, non_retryable=True)
 
 
 def _launches(request: PreparePodInput, service: str) -> tuple[TaskLaunch, ...]:

@@ -23,7 +23,11 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Text]:
 
 
 def _text(cell: Cell) -> Text:
-    return cell if isinstance(cell, Text) else Text(printable(cell).replace("\n", " "))
+    return (
+        cell
+        if isinstance(cell, Text)
+        else Text(printable(cell).replace("\n", " ").replace("\t", " "))
+    )
 
 
 def _line(cells: Sequence[Text], widths: Sequence[int]) -> Text:

@@ -37,6 +37,7 @@ async def dev(settings: LocalSettings, *, front: int | None = None) -> None:
         async with local_cluster(settings) as cluster:
             say_all(_what_runs(cluster, settings))
             say_all(await _what_does_not(cluster.client))
+            say("Ctrl-C stops all of it.")
             await cluster.run_until(stop)
             say("\nStopping.")
         tasks = "with its tasks (--keep-tasks lets them go on)"
@@ -60,7 +61,6 @@ def _what_runs(cluster: LocalCluster, settings: LocalSettings) -> list[str]:
         "  temporal-plan deploy svc.yml --values svc.env --wait",
         "  temporal-plan show deploy",
         "",
-        "Ctrl-C stops all of it.",
     ]
     return lines
 
@@ -79,6 +79,7 @@ async def _what_does_not(client: PlansClient) -> list[str]:
             f"Not running: {count} {'task' if count == 1 else 'tasks'} of service {service}. "
             "To launch all of its tasks again:",
             f"  temporal-plan restart deploy -s {service}",
+            "",
         )
     ]
 

@@ -9,6 +9,7 @@ _KNOWN = {
     "temporal_plans.domain.errors": {"SpecError": FAILED},
     "temporal_plans.client.errors": {"PlansError": FAILED},
     "temporal_plans.client.connection": {
+        "NamespaceNotFoundError": FAILED,
         "ServerUnreachableError": FAILED,
         "ConnectionSettingsError": USAGE,
     },

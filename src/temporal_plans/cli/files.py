@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from temporal_plans.cli.pairs import pairs
+from temporal_plans.domain.backend_support import unsupported
 from temporal_plans.domain.errors import Problem, SpecError
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.loading.env_file import parse_env_file
@@ -27,7 +28,7 @@ def service_file(
 ) -> ServiceSpec:
     """The service in a file, rendered with what was given. Raises SpecError, typer.BadParameter."""
     try:
-        return load_service(path, environment(given, files))
+        return load_service(path, environment(given, files), backend=unsupported)
     except SpecError as error:
         if not any(problem.message == _NEEDS_VALUE for problem in error.problems):
             raise
@@ -61,6 +62,20 @@ def kind_of(path: Path) -> FileKind:
         fix="a service file has `pods` at its top, a plan file `phases`",
     )
     raise SpecError([problem], source=path.name)
+
+
+def expect(path: Path, wanted: FileKind) -> None:
+    """Raises SpecError for a file of the other kind, with the command that takes it."""
+    found = _top_level_keys(read_text(path))
+    if ("pods" in found) == ("phases" in found):
+        return  # loading it says what is wrong
+    kind = FileKind.SERVICE if "pods" in found else FileKind.PLAN
+    if kind is not wanted:
+        command = "deploy" if kind is FileKind.SERVICE else "run"
+        problem = Problem(
+            path="", message=f"this is a {kind} file", fix=f"use `temporal-plan {command}`"
+        )
+        raise SpecError([problem], source=path.name)
 
 
 def _top_level_keys(text: str) -> set[str]:

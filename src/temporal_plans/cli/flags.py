@@ -182,12 +182,27 @@ ServiceOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _as_utf8(text: str | None) -> str | None:
+    """Bytes that are none become question marks: Temporal would not take the text."""
+    return None if text is None else text.encode(errors="replace").decode()
+
+
 ReasonOption = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the plan's log.")
+    str,
+    typer.Option(
+        "--reason", metavar="TEXT", help="Why; kept in the plan's log.", callback=_as_utf8
+    ),
 ]
 ByOption = Annotated[
     str | None,
-    typer.Option("--by", metavar="WHO", help="Who says so, for the log. [default: USER@HOST]"),
+    typer.Option(
+        "--by",
+        metavar="WHO",
+        help="Who says so, for the log. [default: USER@HOST]",
+        callback=_as_utf8,
+    ),
 ]
 WaitOption = Annotated[
     bool,

@@ -9,10 +9,11 @@ from rich.text import Text
 from temporal_plans.cli.columns import columns
 from temporal_plans.cli.duration import duration
 from temporal_plans.cli.output import coloured, printable
-from temporal_plans.client.gateway import Execution
+from temporal_plans.client.gateway import Ended, Execution
 from temporal_plans.client.plan_run import PlanRun
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.status import Status
+from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.cluster import AgentView, PoolStatus, WaitingView
 from temporal_plans.messages.plan import CommandLog
 from temporal_plans.messages.service import PlanRecord, PodView, TaskRecord
@@ -43,10 +44,10 @@ class ListedPlan:
 async def list_plans(client: PlansClient, said: str | None, limit: int) -> list[ListedPlan]:
     """The plans of the service that was said, else of all, with those of no service."""
     services = [said.strip("/")] if said else [] if said == "" else await client.services()
+    records = [(service, record) for service in services for record in await client.plans(service)]
+    ended = await client.show_all(record.workflow_id for _, record in records if _is_cut(record))
     found = [
-        _of_service(service, record)
-        for service in services
-        for record in await client.plans(service)
+        _of_service(service, record, ended.get(record.workflow_id)) for service, record in records
     ]
     if said:
         return found
@@ -55,14 +56,21 @@ async def list_plans(client: PlansClient, said: str | None, limit: int) -> list[
     return found + [_own(run, runs[run.id]) for run in own]
 
 
-def _of_service(service: str, record: PlanRecord) -> ListedPlan:
-    cut_short = not record.open and record.run > 0 and record.status is not Status.COMPLETE
+def _is_cut(record: PlanRecord) -> bool:
+    """It was started and is over, but not COMPLETE."""
+    return not record.open and record.run > 0 and record.status is not Status.COMPLETE
+
+
+def _of_service(
+    service: str, record: PlanRecord, ended: PlanRun | Exception | None = None
+) -> ListedPlan:
+    how = ended.cut_short if isinstance(ended, PlanRun) else ""
     return ListedPlan(
         record.workflow_id,
         record.name,
         service,
         str(record.status),
-        "not running" if cut_short else "",
+        how or ("not running" if _is_cut(record) else ""),
         record.changed,
     )
 
@@ -89,6 +97,9 @@ def plan_table(plans: Sequence[ListedPlan]) -> list[Text]:
 
 
 def _status_cell(status: str, ended: str) -> Text:
+    """A plan whose workflow failed is FAILED, whatever its tree said last."""
+    if ended == Ended.FAILED.value:
+        return coloured(TaskState.FAILED)
     cell = coloured(status)
     return cell.append(f", {ended}", style="red") if ended else cell
 

@@ -5,10 +5,11 @@ plan is the service's; without a service it is a workflow id, which may also be 
 ``hello-world/deploy``.
 """
 
-from temporal_plans.client.errors import Ambiguous, PlanNotFound, ServiceNotFound
+from temporal_plans.client.errors import Ambiguous, NotFound, PlanNotFound, ServiceNotFound
 from temporal_plans.client.plans_client import PlansClient
 
 _SAY_WHICH = "say which with -s/--service or TEMPORAL_PLAN_SERVICE"
+_OR_NONE = "-s '' means a plan without a service"
 
 
 async def the_service(client: PlansClient, said: str | None) -> str:
@@ -24,7 +25,7 @@ async def the_service(client: PlansClient, said: str | None) -> str:
 
 
 async def the_plan(client: PlansClient, text: str, said: str | None) -> str:
-    """The workflow id of the plan. Raises PlanNotFound, ServiceNotFound, Ambiguous."""
+    """The workflow id of the plan. Raises NotFound, Ambiguous."""
     if said:
         return await _of_service(client, text, said.strip("/"))
     if await client.exists(text):
@@ -34,7 +35,9 @@ async def the_plan(client: PlansClient, text: str, said: str | None) -> str:
         return await _of_service(client, text, services[0])
     plans = [plan for service in services for plan in await client.plans(service)]
     if text in {plan.name for plan in plans}:
-        raise Ambiguous(f"several services have plans, {_SAY_WHICH}: {', '.join(services)}")
+        raise Ambiguous(
+            f"several services have plans, {_SAY_WHICH}: {', '.join(services)}; {_OR_NONE}"
+        )
     own = [run.id for run in await client.own_plans()]
     raise PlanNotFound(text, [*own, *(plan.workflow_id for plan in plans)])
 
@@ -43,6 +46,8 @@ async def _of_service(client: PlansClient, text: str, service: str) -> str:
     plans = {plan.name: plan.workflow_id for plan in await client.plans(service)}
     if text in plans.values():
         return text
+    if text not in plans and await client.exists(text):
+        raise NotFound(f"service {service!r} has no plan {text!r}, but {_OR_NONE}, and one has it")
     if text not in plans:
         raise PlanNotFound(text, plans, service=service)
     return plans[text]

@@ -17,7 +17,11 @@ from temporal_plans.domain.model import WITH_DEFAULTS
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    r"\u2028\u2029\u202a-\u202e\u2066-\u2069"  # end a line, or turn the writing's direction
+    r"\ud800-\udfff]"  # bytes that were no UTF-8
+)
 
 _STYLES: dict[str, str] = {
     Status.COMPLETE: "green",

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from temporal_plans.cli.files import FileKind, kind_of, service_file
 from temporal_plans.cli.output import complain, say, say_all
+from temporal_plans.cli.strategy_names import only_workers_know
 from temporal_plans.cli.tree import tree
-from temporal_plans.domain.backend_support import unsupported
 from temporal_plans.domain.board import PlanBoard, PlanState
 from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.generation import DEPLOY, generate
@@ -35,16 +35,15 @@ def _service(spec: ServiceSpec, path: Path) -> int:
     for plan in plans:
         say()
         say_all(_tree(plan, started=plan.name == DEPLOY))
-    refused = unsupported(spec)
-    _tell("It can't be deployed on agents:", refused)
     faults = [f"{plan.name}: {error}" for plan in plans for error in PlanBoard(plan).errors]
     if faults:
         complain("\n".join(["steps that can't be done:", *faults]))
-    return 1 if refused or faults else 0
+    return 1 if faults else 0
 
 
 def _plan(path: Path) -> int:
     spec = load_plan(path)
+    only_workers_know(spec, source=path.name)
     unknown = plan_problems(spec, strategies=NAMES, step_kinds=())
     say(f"{path.name}: plan {spec.name!r} with {_count(len(spec.phases), 'phase')}")
     if any("strategy" in problem.path for problem in unknown):

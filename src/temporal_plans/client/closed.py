@@ -43,13 +43,13 @@ async def command_closed(
             f"plan {plan_id!r} was {ended.value}, so there is nothing to {verb.replace('_', ' ')}; "
             "`start` or `restart` begins it anew"
         )
+    if (found := await service_of(gateway, plan_id)) is not None:
+        return await start_in_service(gateway, found[0], found[1].name, verb, command)
     if command.phase or command.step:
         raise Refused(
             f"plan {plan_id!r} has ended; only the whole of it can be begun anew, which repeats "
             "all its steps: leave phase and step out"
         )
-    if (found := await service_of(gateway, plan_id)) is not None:
-        return await start_in_service(gateway, found[0], found[1].name, verb, command)
     return await _new_run(gateway, plan_id, verb, command)
 
 
@@ -57,13 +57,11 @@ async def start_in_service(
     gateway: Gateway, service: str, plan: str, verb: Verb, command: Command
 ) -> Outcome:
     """Have the Service run its plan (again)."""
-    request = StartPlan(
-        plan=plan,
-        parameters=command.parameters,
-        reason=command.reason,
-        by=command.by,
-        restart=verb is Verb.RESTART,
-    )
+    said = {name: getattr(command, name) for name in Command.model_fields}
+    if verb is Verb.RESTART:
+        request = StartPlan(plan=plan, verb=Verb.RESTART, **said)
+    else:
+        request = StartPlan(plan=plan, **said)
     return await gateway.update(service_id(service), "start_plan", request, Outcome)
 
 

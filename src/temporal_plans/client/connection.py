@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from pydantic import SecretStr
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, Plugin
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import (
@@ -23,6 +24,7 @@ from temporalio.envconfig import (
     DataSource,
 )
 from temporalio.runtime import Runtime
+from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.domain.model import Value
 
@@ -47,6 +49,18 @@ class ServerUnreachableError(ConnectionError):
             "TEMPORAL_ADDRESS, or a profile of the temporal CLI (--profile)"
         )
         self.address = address
+
+
+class NamespaceNotFoundError(LookupError):
+    """The server answers, but has no such namespace."""
+
+    def __init__(self, namespace: str, address: str) -> None:
+        super().__init__(
+            f"the Temporal server at {address} has no namespace {namespace!r}; say another with "
+            "--namespace or TEMPORAL_NAMESPACE, or make it with `temporal operator namespace "
+            f"create -n {namespace}`"
+        )
+        self.namespace = namespace
 
 
 class Connection(Value):
@@ -157,25 +171,42 @@ async def connect(
 
     Values cross as pydantic JSON. ``plugins`` are the SDK's; what they bring applies to every
     worker made from this client. Raises ``ConnectionSettingsError`` for settings that make no
-    sense, and ``ServerUnreachableError`` when nothing answers within ``deadline``.
+    sense, ``ServerUnreachableError`` when nothing answers within ``deadline``, and
+    ``NamespaceNotFoundError``.
     """
     connection = connection or Connection()
     config = connection.resolve(environ)
     address = config.get("target_host", DEFAULT_ADDRESS)
     try:
         async with asyncio.timeout(deadline.total_seconds()):
-            return await Client.connect(
+            client = await Client.connect(
                 **config,
                 data_converter=pydantic_data_converter,
                 plugins=plugins,
                 runtime=runtime,
                 identity=connection.identity,
             )
+            await _check_namespace(client, address)
+            return client
     except TimeoutError as error:
         reason = f"nothing heard for {deadline.total_seconds():g} s"
         raise ServerUnreachableError(address, reason) from error
     except RuntimeError as error:  # all that the SDK says about a connection that fails
         raise ServerUnreachableError(address, _reason(str(error))) from error
+
+
+async def _check_namespace(client: Client, address: str) -> None:
+    """Some calls answer an unknown namespace as if a workflow were missing, so it is asked for.
+
+    Whoever may not ask goes on: the calls to come say it, if it matters.
+    """
+    try:
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=client.namespace)
+        )
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise NamespaceNotFoundError(client.namespace, address) from error
 
 
 _REASONS = (
@@ -199,6 +230,7 @@ __all__ = [
     "DEFAULT_NAMESPACE",
     "Connection",
     "ConnectionSettingsError",
+    "NamespaceNotFoundError",
     "ServerUnreachableError",
     "connect",
 ]

@@ -2,9 +2,26 @@
 
 from collections.abc import Sequence
 
+from temporal_plans.client.gateway import Ended
+from temporal_plans.client.plan_run import PlanRun
 from temporal_plans.domain.cluster import Requirement
 from temporal_plans.domain.explain import Cause, Explanation, Explanations
+from temporal_plans.domain.status import Status
 from temporal_plans.messages.cluster import WaitingView
+
+
+def why_cut_short(run: PlanRun) -> Explanations:
+    """For a plan whose workflow ended before the plan was COMPLETE: nothing of it moves."""
+    failed = run.ended is Ended.FAILED
+    status = Status.ERROR if failed else run.view.status
+    what = "the plan's workflow failed" if failed else f"the plan was {run.cut_short}"
+    why = f": {run.why}" if run.why else ""
+    explanation = Explanation(
+        status=status,
+        cause=Cause.ERROR if failed else Cause.CONTINUE,
+        text=f"{what} before it was COMPLETE{why}; `start` or `restart` begins it anew",
+    )
+    return Explanations(status=status, explanations=(explanation,))
 
 
 def needs_offers(explanations: Explanations) -> bool:

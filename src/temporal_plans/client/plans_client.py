@@ -22,7 +22,7 @@ from temporal_plans.client.errors import (
     Unreadable,
     WorkerUnreachable,
 )
-from temporal_plans.client.explaining import needs_offers, with_refusals
+from temporal_plans.client.explaining import needs_offers, why_cut_short, with_refusals
 from temporal_plans.client.gateway import (
     Ended,
     EndedMeanwhile,
@@ -235,7 +235,15 @@ class PlansClient:
     async def explain(self, plan_id: str, phase: str = "", step: str = "") -> Explanations:
         """Why elements are not moving, with today's reasons of the pools. Raises PlanNotFound."""
         query = ElementQuery(phase=phase, step=step)
-        explanations = await self._ask_plan(plan_id, "explain", Explanations, query)
+        try:
+            explanations = await self._ask_plan(
+                plan_id, "explain", Explanations, query, open_only=True
+            )
+        except WorkflowIsClosed as closed:
+            run = await self._show_closed(plan_id, closed.ended)
+            if run.cut_short:
+                return why_cut_short(run)
+            return await self._ask_plan(plan_id, "explain", Explanations, query)
         if not needs_offers(explanations):
             return explanations
         waiting: list[WaitingView] = []

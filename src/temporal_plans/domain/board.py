@@ -215,10 +215,10 @@ class PhaseBoard:
         name = self.spec.name
         if self.complete:
             return ""
-        if self.gate:
-            return f"phase {name} waits at a canary gate of the plan"
         if self.interrupted:
             return f"phase {name} is interrupted"
+        if self.gate:
+            return f"phase {name} waits at a canary gate of the plan"
         if (index := self.closed_gate) is not None and self.is_interrupted:
             return f"phase {name} waits at the canary gate before {self.spec.steps[index].name}"
         approvals = [self.spec.steps[i].name for i in self.approvals()]

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
 
 from temporal_plans.domain.board import PhaseBoard, PlanBoard, element_id
 from temporal_plans.domain.model import CompactValue
@@ -28,14 +31,21 @@ class Verb(StrEnum):
     FORCE_COMPLETE = "force_complete"
 
 
-class Command(CompactValue):
-    """What all commands carry. ``phase`` and ``step`` by name or id; ``parameters`` with start."""
+_ParameterName = Annotated[str, Field(max_length=200)]
+_ParameterValue = Annotated[str, Field(max_length=10_000)]
 
-    phase: str = ""
-    step: str = ""
-    parameters: dict[str, str] = {}
-    reason: str = ""
-    by: str = ""
+
+class Command(CompactValue):
+    """What all commands carry. ``phase`` and ``step`` by name or id; ``parameters`` with start.
+
+    Its texts are bounded: they are kept in the log, which is carried from run to run.
+    """
+
+    phase: str = Field(default="", max_length=1000)
+    step: str = Field(default="", max_length=1000)
+    parameters: dict[_ParameterName, _ParameterValue] = Field(default={}, max_length=100)
+    reason: str = Field(default="", max_length=500)
+    by: str = Field(default="", max_length=200)
 
 
 class Outcome(CompactValue):
@@ -237,16 +247,18 @@ def _continue_step(board: PlanBoard, phase: int, step: int) -> Decision:
 
 
 def _interrupt(board: PlanBoard, phase: int | None, step: int | None) -> Decision:
+    """Only who was interrupted by somebody is so already: what stops at a canary gate takes the
+    interrupt, and the next continue lifts it before it opens the gate (DESIGN 8)."""
     if step is not None:
         raise CommandRefused(400, "a step can't be interrupted; interrupt its phase or the plan")
     if phase is None:
-        if board.is_interrupted or board.complete:
+        if board.interrupted or board.complete:
             return _already(board)
         return Decision(
             outcome=Outcome(code=200, message="Received cmd: interrupt"), plan=OrderVerb.INTERRUPT
         )
     target = board.phases[phase]
-    if target.is_interrupted or target.complete:
+    if target.interrupted or target.complete:
         return _already(board)
     return _done(board, "interrupt", Order(phase=phase, verb=OrderVerb.INTERRUPT))
 

@@ -39,6 +39,10 @@ class Lease(CompactValue):
     def key(self) -> Key:
         return self.phase, self.step
 
+    def same(self, other: "Lease") -> bool:
+        """The same lease, whatever the ticket."""
+        return self.but(ticket=other.ticket) == other
+
     @property
     def assets(self) -> Iterator[Asset]:
         return ((self.pod, self.index, task) for task in self.tasks)
@@ -83,20 +87,22 @@ def request(
 
     ``returns`` are the steps of ``phase`` that give back what they hold and withdraw what they
     want; ``ended`` does so for all its steps. That is done first, so a step may give back and want
-    in one request. Asking again for the same lease changes nothing; asking for other tasks than
-    before gives the old lease back and wants the new one.
+    in one request. Asking again for the same lease keeps it, or its place among those who wait,
+    and only takes the newest ticket; asking for other tasks than before gives the old lease back
+    and wants the new one.
     """
     gone = set(returns)
     asked = {want.key: want for want in wants}
 
-    def stays(lease: Lease) -> bool:
-        if lease.phase == phase and (ended or lease.step in gone):
-            return False
-        want = asked.get(lease.key)
-        return want is None or want == lease
+    def staying(leases: Iterable[Lease]) -> Iterator[Lease]:
+        for lease in leases:
+            if lease.phase == phase and (ended or lease.step in gone):
+                continue
+            want = asked.get(lease.key, lease)
+            if want.same(lease):
+                yield want
 
-    held = [lease for lease in state.held if stays(lease)]
-    wanted = [lease for lease in state.wanted if stays(lease)]
+    held, wanted = list(staying(state.held)), list(staying(state.wanted))
     known = {lease.key for lease in held} | {lease.key for lease in wanted}
     wanted += [want for key, want in asked.items() if key not in known]
     again = [lease for lease in held if lease.key in asked]

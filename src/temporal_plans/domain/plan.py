@@ -46,18 +46,26 @@ class ParameterSpec(CompactValue):
     pattern: str | None = None
 
 
+TypeName = Annotated[str, Field(min_length=1, max_length=200)]
+QueueName = Annotated[str, Field(min_length=1, max_length=200)]
+"""Names as long as the server takes them: 1,000 bytes, with room for what is put around them."""
+
+
 class RetrySpec(CompactValue):
     """Temporal's retry policy, in its own words. ``maximum_attempts`` 0 is without limit."""
 
     initial_interval: Duration = timedelta(seconds=1)
-    backoff_coefficient: float = Field(default=2.0, ge=1)
+    backoff_coefficient: float = Field(default=2.0, ge=1, allow_inf_nan=False)
     maximum_interval: Duration | None = None
-    maximum_attempts: int = Field(default=0, ge=0)
+    maximum_attempts: int = Field(default=0, ge=0, le=2**31 - 1)
     non_retryable_error_types: tuple[str, ...] = ()
 
 
 class PodWork(CompactValue):
-    """Launch some tasks of one pod instance of a service, all at once."""
+    """Launch some tasks of one pod instance of a service, all at once.
+
+    ``tasks`` is empty only in a step with errors, which is never carried out.
+    """
 
     kind: Literal["pod"] = "pod"
     pod: str
@@ -69,8 +77,8 @@ class ActivityWork(CompactValue):
     """Run a Temporal activity. ``input`` is its argument; ``inputs`` for several."""
 
     kind: Literal["activity"] = "activity"
-    type: str
-    task_queue: str | None = None
+    type: TypeName
+    task_queue: QueueName | None = None
     input: Any = None
     inputs: tuple[Any, ...] | None = None
     timeout: Duration = timedelta(minutes=10)
@@ -83,9 +91,9 @@ class WorkflowWork(CompactValue):
     """Run a child workflow and wait for it."""
 
     kind: Literal["workflow"] = "workflow"
-    type: str
-    task_queue: str | None = None
-    id: str | None = None
+    type: TypeName
+    task_queue: QueueName | None = None
+    id: str | None = Field(default=None, min_length=1, max_length=500)
     input: Any = None
     inputs: tuple[Any, ...] | None = None
     timeout: Duration | None = None

@@ -23,6 +23,11 @@ from temporal_plans.domain.plan import (
 )
 from temporal_plans.domain.strategy_check import Child, dependency_problems, strategy_problems
 
+_LONGEST = timedelta(days=3650)
+_MAX_ID_BYTES = 1000
+_INTERNAL_QUEUES = "/_sys/"
+"""What the Temporal server refuses: longer times and ids, queues of its own."""
+
 
 def problems(
     spec: PlanSpec,
@@ -106,17 +111,28 @@ def _work_problems(
                     fix="use input for one argument, inputs for several",
                 )
             yield from _type_problems(work.type, path)
+            yield from _server_problems(work, path)
             yield from _duration_problems(work, path)
+        case PodWork() if not work.tasks and not step.errors:
+            yield Problem(
+                path=f"{path}.tasks", message="must not be empty", fix="name the tasks to launch"
+            )
         case CommandWork():
             yield from _command_problems(work, path)
-        case SleepWork() if work.duration < timedelta(0):
-            yield Problem(
-                path=f"{path}.duration",
-                message="must not be negative",
-                value=work.duration.total_seconds(),
-            )
+        case SleepWork():
+            yield from _sleep_problems(work, path)
         case _:
             return
+
+
+def _sleep_problems(work: SleepWork, path: str) -> Iterator[Problem]:
+    if work.duration < timedelta(0):
+        yield Problem(
+            path=f"{path}.duration",
+            message="must not be negative",
+            value=work.duration.total_seconds(),
+        )
+    yield from _countable(work.duration, f"{path}.duration")
 
 
 def _command_problems(work: CommandWork, path: str) -> Iterator[Problem]:
@@ -136,6 +152,24 @@ def _type_problems(name: str, path: str) -> Iterator[Problem]:
         yield Problem(path=f"{path}.type", message="the type is empty", value=name)
 
 
+def _server_problems(work: ActivityWork | WorkflowWork, path: str) -> Iterator[Problem]:
+    if work.task_queue is not None and work.task_queue.startswith(_INTERNAL_QUEUES):
+        yield Problem(
+            path=f"{path}.task-queue",
+            message=f"must not begin with {_INTERNAL_QUEUES}: those are the server's own",
+            value=work.task_queue,
+            fix="name the queue that your worker polls",
+        )
+    given = work.id if isinstance(work, WorkflowWork) else None
+    size = len(given.encode(errors="replace")) if given is not None else 0
+    if size > _MAX_ID_BYTES:
+        yield Problem(
+            path=f"{path}.id",
+            message=f"has {size} bytes; an id has {_MAX_ID_BYTES} at most",
+            value=given,
+        )
+
+
 def _duration_problems(work: ActivityWork | WorkflowWork, path: str) -> Iterator[Problem]:
     yield from _positive(work.timeout, f"{path}.timeout")
     if isinstance(work, ActivityWork):
@@ -143,8 +177,9 @@ def _duration_problems(work: ActivityWork | WorkflowWork, path: str) -> Iterator
         yield from _positive(work.schedule_to_close_timeout, f"{path}.schedule-to-close-timeout")
     if work.retry is not None:
         yield from _positive(work.retry.initial_interval, f"{path}.retry.initial-interval")
+        yield from _positive(work.retry.maximum_interval, f"{path}.retry.maximum-interval")
         longest = work.retry.maximum_interval
-        if longest is not None and longest < work.retry.initial_interval:
+        if longest is not None and longest > timedelta(0) and longest < work.retry.initial_interval:
             yield Problem(
                 path=f"{path}.retry.maximum-interval",
                 message="must not be less than initial-interval",
@@ -153,10 +188,20 @@ def _duration_problems(work: ActivityWork | WorkflowWork, path: str) -> Iterator
 
 
 def _positive(duration: timedelta | None, path: str) -> Iterator[Problem]:
+    """Above zero and short enough to be counted, if it is given at all."""
     if duration is not None and duration <= timedelta(0):
         yield Problem(
             path=path,
             message="must be more than zero",
             value=duration.total_seconds(),
             fix="for example 30s or 5m",
+        )
+    elif duration is not None:
+        yield from _countable(duration, path)
+
+
+def _countable(duration: timedelta, path: str) -> Iterator[Problem]:
+    if duration > _LONGEST:
+        yield Problem(
+            path=path, message="must be at most 10 years (3650d)", value=duration.total_seconds()
         )

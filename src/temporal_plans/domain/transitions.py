@@ -7,13 +7,21 @@ nothing here knows whether the step is a workflow of its own or runs inside its 
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.backoff import PACE, Backoff
 from temporal_plans.domain.model import CompactValue, Duration
 from temporal_plans.domain.service import Goal
 from temporal_plans.domain.status import Status, least
 from temporal_plans.domain.task import TaskState, TaskStatus
+
+LONGEST_TEXT = 1000
+"""Characters kept of a text that others wrote: states are carried in payloads of bounded size."""
+
+
+def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
+    """The text itself, or its beginning and ``...``: never more than ``limit`` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 class TaskProgress(CompactValue):
@@ -44,9 +52,9 @@ class StepState(CompactValue):
     failure: str = ""
     reason: str = ""
     delays: dict[str, Duration] = {}
-    delayed_until: datetime | None = None
-    started: datetime | None = None
-    finished: datetime | None = None
+    delayed_until: AwareDatetime | None = None
+    started: AwareDatetime | None = None
+    finished: AwareDatetime | None = None
     result: Any = None
 
     @property
@@ -153,7 +161,7 @@ def reported(state: StepState, report: TaskStatus, backoff: Backoff, now: dateti
         **state.tasks,
         report.task_id: task.but(status=outcome, sequence=report.sequence),
     }
-    state = state.but(tasks=tasks, reason=report.message)
+    state = state.but(tasks=tasks, reason=shortened(report.message))
     if outcome is Status.DELAYED:
         state = _back_off(state, task.name, backoff, now)
     elif outcome is Status.COMPLETE or report.state is TaskState.GONE_BY_OPERATOR:
@@ -181,10 +189,11 @@ def _fold(state: StepState, backoff: Backoff, now: datetime) -> StepState:
 
 
 def failed(state: StepState, reason: str) -> StepState:
-    """An attempt failed for good: it reads ERROR until somebody restarts or forces the step."""
+    """An attempt failed for good: it reads ERROR until somebody restarts or forces the step. The
+    text is kept once, as the ``failure``."""
     if state.complete:
         return state
-    return state.but(status=Status.ERROR, failure=reason, reason=reason)
+    return state.but(status=Status.ERROR, failure=shortened(reason), reason="")
 
 
 def delayed(state: StepState, reason: str, backoff: Backoff, now: datetime) -> StepState:
@@ -193,7 +202,7 @@ def delayed(state: StepState, reason: str, backoff: Backoff, now: datetime) -> S
         return state
     state = _back_off(state, "", backoff, now)
     status = Status.DELAYED if backoff.enabled else Status.PENDING
-    return state.but(status=status, reason=reason)
+    return state.but(status=status, reason=shortened(reason))
 
 
 def due(state: StepState) -> StepState:

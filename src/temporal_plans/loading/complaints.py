@@ -42,6 +42,7 @@ _WORDS: Mapping[str, str] = MappingProxyType(
         "enum": "must be {expected}",
         "too_short": "must not be empty",
         "string_too_short": "must not be empty",
+        "string_too_long": "must have at most {max_length} characters",
         "string_pattern_mismatch": "must match {pattern}",
         "union_tag_invalid": "must be one of {expected_tags}",
         "union_tag_not_found": "must say its kind",

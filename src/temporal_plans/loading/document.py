@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 import yaml
+from yaml.reader import Reader, ReaderError
 
 from temporal_plans.domain.errors import Problem, SpecError
 
@@ -34,6 +35,7 @@ _FALSE = frozenset({"false", "False", "FALSE"})
 _INT = re.compile(r"[-+]?[0-9]+")
 _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_UNREADABLE = re.compile(Reader.NON_PRINTABLE.pattern + "|[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,11 @@ def read_yaml(text: str, *, scalars: Scalars, source: str) -> Document:
         builder = _Builder(scalars)
         value = None if root is None else builder.build(root, "", 0)
     except yaml.YAMLError as error:
-        raise SpecError([_syntax_problem(error)], source=source) from error
+        raise SpecError([_syntax_problem(error, text)], source=source) from error
     except RecursionError as error:
         raise SpecError([Problem(path="", message="is nested too deep")], source=source) from error
+    if root is None:
+        raise SpecError([_empty(text)], source=source)
     return Document(value, builder.lines, tuple(builder.problems))
 
 
@@ -81,6 +85,8 @@ def read_json(text: str, *, source: str) -> Document:
             entries.setdefault(key, value)
         return entries
 
+    if not text.strip():
+        raise SpecError([_empty(text)], source=source)
     try:
         value = json.loads(text, object_pairs_hook=unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -103,6 +109,13 @@ class _Loader(_SafeLoader):
     yaml_implicit_resolvers = {}
 
 
+class _Unfit(yaml.MarkedYAMLError):
+    """YAML, but more than is read here."""
+
+    def __init__(self, fault: str, node: yaml.Node) -> None:
+        super().__init__(problem=fault, problem_mark=node.start_mark)
+
+
 def _compose(text: str) -> yaml.Node | None:
     loader = _Loader(text)
     try:
@@ -111,13 +124,42 @@ def _compose(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
-def _syntax_problem(error: yaml.YAMLError) -> Problem:
-    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
-    if isinstance(error, yaml.MarkedYAMLError):
-        said = ", ".join(part for part in (error.context, error.problem) if part)
-    else:
-        said = " ".join(str(error).split())
-    return Problem(path="", message=said, line=mark.line + 1 if mark else None)
+def _empty(text: str) -> Problem:
+    return Problem(path="", message="has only comments" if text.strip() else "is empty")
+
+
+def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
+    """What the parser says and where. The text itself is not shown: it may hold secrets."""
+    if isinstance(error, ReaderError):
+        return _unreadable_character(error, text)
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return Problem(path="", message=f"is not YAML: {' '.join(str(error).split())}")
+    said = ", ".join(part for part in (error.context, error.problem) if part)
+    said = said if isinstance(error, _Unfit) else f"is not YAML: {said}"
+    mark, start = error.problem_mark, error.context_mark
+    if mark is None:
+        return Problem(path="", message=said)
+    if start is not None and start.line != mark.line:
+        said += f" (it begins in line {start.line + 1})"
+    return Problem(path="", message=said, fix=_syntax_fix(text, mark), line=mark.line + 1)
+
+
+def _unreadable_character(error: ReaderError, text: str) -> Problem:
+    """YAML allows no control characters; half a surrogate pair isn't text at all."""
+    found = _UNREADABLE.search(text)
+    return Problem(
+        path="",
+        message=f"is not YAML: {error.reason}",
+        value=f"U+{ord(found[0]):04X}" if found else None,
+        fix="remove the character",
+        line=text.count("\n", 0, found.start()) + 1 if found else None,
+    )
+
+
+def _syntax_fix(text: str, mark: yaml.Mark) -> str:
+    lines = text.split("\n")
+    before = lines[mark.line] if mark.line < len(lines) else ""
+    return "indent with spaces, not tabs" if before[mark.column :].startswith("\t") else ""
 
 
 @dataclass
@@ -133,9 +175,9 @@ class _Builder:
     def build(self, node: yaml.Node, path: str, depth: int) -> object:
         self._built += 1
         if depth > MAX_DEPTH or self._built > MAX_NODES:
-            raise yaml.YAMLError(f"the text unfolds to more than {MAX_NODES} values or too deep")
+            raise _Unfit(f"the text unfolds to more than {MAX_NODES} values or too deep", node)
         if id(node) in self._open:
-            raise yaml.YAMLError(f"{path} refers to itself")
+            raise _Unfit(f"{path} refers to itself", node)
         self.lines.setdefault(path, _line(node))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)

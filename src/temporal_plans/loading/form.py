@@ -20,15 +20,19 @@ from temporal_plans.loading.complaints import Location, complaints, dotted, mode
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
+STAND_IN = "stand-in-for-what-is-wrong"
+"""A text that is valid wherever text is. Nobody means it, so a fault that names it comes from
+mending."""
+
 _STAND_INS: Mapping[str, object] = MappingProxyType(
     {
-        "pods": {"stand-in": {}},
-        "tasks": {"stand-in": {}},
-        "phases": {"stand-in": {}},
+        "pods": {STAND_IN: {}},
+        "tasks": {STAND_IN: {}},
+        "phases": {STAND_IN: {}},
         "work": {"kind": "approval"},
         "duration": 0,
         "index": 0,
-        "host-path": "/stand-in",
+        "host-path": f"/{STAND_IN}",
     }
 )
 """Valid values for required fields for which ``_stand_in`` finds none."""
@@ -50,6 +54,8 @@ class Form(Generic[_Model]):
     def genuine(self, problem: Problem) -> bool:
         """Whether a fault found in ``value`` is the writer's own, not a result of mending."""
         path = problem.path
+        if STAND_IN in f"{problem} {problem.value}":
+            return False  # for example "use one of: ..." where everything to use was refused
         parents = {mended.rpartition(".")[0] for mended in self.mended}
         return path not in parents and not _within(path, self.mended)
 
@@ -141,7 +147,7 @@ def _stand_in(model: type[BaseModel] | None, key: str) -> object:
                 return bound.ge
             if getattr(bound, "gt", None) is not None:
                 return 1
-    return copy.deepcopy(_STAND_INS.get(key, "stand-in"))
+    return copy.deepcopy(_STAND_INS.get(key, STAND_IN))
 
 
 def _written(owner: Mapping[str, object], key: str) -> str:

@@ -34,23 +34,12 @@ def own_set(task: str) -> str:
 
 def rule_problems(file: ServiceFile) -> Iterator[Problem]:
     """Every rule that the file breaks."""
-    yield from _service_name_problems(file.name)
     yield from _shared_prefix_problems(file)
     yield from _advertised_problems(file)
     for name, pod in file.pods.items():
         path = f"pods.{name}"
         yield from _name_problems(name, path)
         yield from _pod_problems(pod, path)
-
-
-def _service_name_problems(name: str) -> Iterator[Problem]:
-    for part in name.removeprefix("/").split("/"):
-        fault = name_fault(part)
-        if fault:
-            yield Problem(
-                path="name", message=fault, value=name, fix="for example database or /team/database"
-            )
-            return
 
 
 def _name_problems(name: str, path: str) -> Iterator[Problem]:

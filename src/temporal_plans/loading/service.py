@@ -4,7 +4,7 @@ The stages are those of reference 12.1. A template without its values, or a text
 ends the loading there: everything after would be noise.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from temporal_plans.domain.errors import Problem, SpecError
@@ -22,17 +22,26 @@ Templates = Callable[[str], str]
 """The text of a config template by its file name. Raises OSError or KeyError when it can't be had;
 the ``__getitem__`` of a dict will do."""
 
+Backend = Callable[[ServiceSpec], Iterable[Problem]]
+"""What a service asks for that a backend can't give: ``backend_support.unsupported`` for agents."""
+
 _TEXT_CHANGING_TAGS = ("{{#", "{{^", "{{/", "{{!", "{{=")
 """With these, lines of the rendered text are not those of the file."""
 
 
 def load_service(
-    path: Path, env: Mapping[str, str], *, strategies: Collection[str] = WRITABLE_STRATEGIES
+    path: Path,
+    env: Mapping[str, str],
+    *,
+    strategies: Collection[str] = WRITABLE_STRATEGIES,
+    backend: Backend | None = None,
 ) -> ServiceSpec:
     """The service in a file; its config templates are read from the same directory.
 
     ``env`` are the values for the template; its ``TASKCFG_*`` reach the tasks (reference 12.3).
     ``strategies`` are those that plans may name, for developers who add their own.
+    ``backend`` refuses what it can't do, together with all other problems; without one every sound
+    service loads, whatever may run it.
 
     Raises SpecError with all problems of the file, or when it can't be read.
     """
@@ -42,6 +51,7 @@ def load_service(
         source=path.name,
         templates=lambda name: (path.parent / name).read_text(encoding="utf-8"),
         strategies=strategies,
+        backend=backend,
     )
 
 
@@ -52,10 +62,12 @@ def load_service_text(
     source: str = "svc.yml",
     templates: Templates,
     strategies: Collection[str] = WRITABLE_STRATEGIES,
+    backend: Backend | None = None,
 ) -> ServiceSpec:
     """The service in a text, see ``load_service``. ``source`` is the text's name in messages."""
     rendered = render(text, env, strict=True, name=source)
-    document = read_yaml(rendered, scalars="text", source=source)
+    lines_hold = _lines_hold(text, rendered)
+    document = _read(rendered, lines_hold, source)
     form = read_form(ServiceFile, document.value)
     found = [*document.problems, *form.problems]
     if form.value is None:
@@ -63,10 +75,28 @@ def load_service_text(
     texts, missing = _read_templates(form.value, templates)
     spec = to_service(form.value, env, texts)
     checks = [*rule_problems(form.value), *missing, *plan_problems(spec, strategies)]
+    checks += backend(spec) if backend else ()
     found += [problem for problem in checks if form.genuine(problem)]
     if found:
-        raise SpecError(_in_order(found, _lines_hold(text, rendered), document), source=source)
+        raise SpecError(_in_order(found, lines_hold, document), source=source)
     return spec
+
+
+def _read(rendered: str, lines_hold: bool, source: str) -> Document:
+    try:
+        return read_yaml(rendered, scalars="text", source=source)
+    except SpecError as error:
+        if lines_hold:
+            raise
+        raise SpecError(map(_of_rendered, error.problems), source=source) from error
+
+
+def _of_rendered(problem: Problem) -> Problem:
+    """A syntax error where the template moved the lines: still better than no line at all."""
+    if problem.line is None:
+        return problem
+    where = f"line {problem.line} of the rendered text"
+    return problem.but(message=f"{problem.message} ({where})", line=None)
 
 
 def read_text(path: Path) -> str:

@@ -37,6 +37,7 @@ from temporal_plans.loading.fields import (
     RelativePath,
     Seconds,
     SecretFile,
+    Shape,
     Text,
     Upper,
     wrong,
@@ -340,15 +341,31 @@ class SchedulerFile(FileValue):
     user: Text = Field(default="root", description="the user that all tasks run as")
 
 
-def _unslashed_length(name: str) -> str:
-    if len(name.replace("/", "")) > 63:
+MAX_SERVICE_NAME = 63
+"""Without slashes: the name is part of the tasks' DNS names."""
+
+
+def _service_name(name: str) -> str:
+    if len(name.replace("/", "")) > MAX_SERVICE_NAME:
         raise wrong("must have at most 63 characters, slashes aside", "it is part of a DNS name")
     if "__" in name:
         raise wrong("must not contain __", "it separates the parts of task ids")
     return name
 
 
-ServiceName = Annotated[Text, AfterValidator(_unslashed_length)]
+_FOLDER = "[A-Za-z0-9_][A-Za-z0-9._-]*"
+
+ServiceName = Annotated[
+    Text,
+    Shape(
+        f"/?{_FOLDER}(?:/{_FOLDER})*",
+        "must be letters, digits and . _ -, in folders with / between them; none is empty or"
+        " begins with . or -",
+        "for example database or /team/database",
+    ),
+    AfterValidator(_service_name),
+]
+"""It becomes workflow ids, DNS names and words on command lines, hence no spaces and no -x."""
 
 
 class ServiceFile(FileValue):

@@ -3,12 +3,18 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    AwareDatetime,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.board import PhaseState, PlanState
 from temporal_plans.domain.cluster import Refusal, Reservation
-from temporal_plans.domain.commands import Command, Order, Outcome
+from temporal_plans.domain.commands import Command, Order, Outcome, Verb
 from temporal_plans.domain.errors import shown
 from temporal_plans.domain.explain import ElementQuery as ElementQuery
 from temporal_plans.domain.explain import Explanation as Explanation
@@ -48,7 +54,7 @@ class PhaseView(CompactValue):
 
 class PlanView(CompactValue):
     """Answer of the Plan's query ``status``: the whole tree. ``waiting`` names what waits for an
-    operator; ``run`` counts how often the plan has continued as new."""
+    operator;"""
 
     id: str
     name: str
@@ -84,11 +90,19 @@ class CommandLog(CompactValue):
     dropped: int = 0
 
 
+class FirstCommand(CompactValue):
+    """A command to a plan that had ended: a new run is started from where it ended, with this."""
+
+    verb: Verb
+    command: Command
+
+
 class PlanResult(CompactValue):
-    """Result of the Plan workflow: its last view. ``stopped`` when it was cancelled."""
+    """Result of the Plan workflow: its last view, and the state that a new run may begin from."""
 
     status: Status
     view: PlanView
+    state: PlanState | None = None
 
 
 class CommandMessage(Command):
@@ -131,7 +145,8 @@ class PlanInput(PlanSpec):
 
     ``arguments`` are the parameters' values; ``interrupted`` starts it WAITING; after
     ``history_limit`` events it and its phases continue as new. The other fields are the engine's
-    own: ``context`` of a service, ``state`` and ``log`` carried over.
+    own: ``context`` of a service, ``state`` and ``log`` carried over, ``first`` the commands that a
+    plan is begun anew with.
     """
 
     arguments: dict[str, str] = {}
@@ -141,9 +156,10 @@ class PlanInput(PlanSpec):
     state: PlanState | None = None
     log: CommandLog = CommandLog()
     seed: int | None = None
-    started: datetime | None = None
+    started: AwareDatetime | None = None
     history_limit: int = Field(default=4000, ge=50)
     leased: dict[int, tuple[int, ...]] = {}
+    first: tuple["FirstCommand", ...] = ()
 
 
 class PhaseInput(CompactValue):

@@ -1,10 +1,13 @@
 """What crosses between a Service, its plans and their phases, and what is read of a Service."""
 
 from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.cluster import Reservation
-from temporal_plans.domain.commands import Outcome
+from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.leases import Lease as Lease
 from temporal_plans.domain.leases import LeaseState as LeaseState
 from temporal_plans.domain.model import CompactValue
@@ -12,7 +15,7 @@ from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskStatus
-from temporal_plans.messages.cluster import TaskRef
+from temporal_plans.messages.cluster import TaskRef, TaskStatuses
 from temporal_plans.messages.plan import CommandLog, PlanInput
 
 
@@ -28,7 +31,7 @@ class ServiceInput(CompactValue):
     backoff: Backoff = Backoff()
     plans: tuple[PlanSpec, ...] | None = None
     state: "ServiceState | None" = None
-    history_limit: int = 4000
+    history_limit: int = Field(default=4000, ge=50)
 
 
 class TaskRecord(CompactValue):
@@ -100,14 +103,15 @@ class PlanReport(CompactValue):
     open: bool = True
 
 
-class StartPlan(CompactValue):
-    """Argument of the Service's update ``start_plan``: run a plan that is not running (again)."""
+class StartPlan(Command):
+    """Argument of the Service's update ``start_plan``: run a plan that has ended again.
+
+    It goes on from where it ended, with this command: ``start``, or ``restart`` of it all, of a
+    phase or of a step.
+    """
 
     plan: str
-    parameters: dict[str, str] = {}
-    reason: str = ""
-    by: str = ""
-    restart: bool = False
+    verb: Literal[Verb.START, Verb.RESTART] = Verb.START
 
 
 class PlanStart(CompactValue):
@@ -119,9 +123,9 @@ class PlanStart(CompactValue):
 
 
 class OpenPlans(CompactValue):
-    """Input of the activity ``closed_plans``: plan workflows thought to be open, with their run."""
+    """Input of the activity ``closed_plans``: plan workflows thought to be open."""
 
-    runs: dict[str, int]
+    workflow_ids: tuple[str, ...]
 
 
 class ClosedPlans(CompactValue):
@@ -131,7 +135,11 @@ class ClosedPlans(CompactValue):
 
 
 class SubscribeMessage(CompactValue):
-    """Signal ``subscribe`` from a Step that was started again: what became of these tasks?"""
+    """Signal ``subscribe`` from a Step that was started again: what became of these tasks?
+
+    Those that the Service does not follow, because a newer launch took their place or because it
+    never heard of them, are answered as GONE.
+    """
 
     owner: str
     task_ids: tuple[str, ...]
@@ -182,8 +190,16 @@ class Tasks(CompactValue):
     tasks: tuple[TaskRecord, ...] = ()
 
 
+class Unsent(CompactValue):
+    """A signal that a run of the Service left to the next one. It may arrive twice."""
+
+    receiver: str
+    signal: str
+    message: LeaseGrant | TaskStatuses
+
+
 class ServiceState(CompactValue):
-    """What a Service carries from run to run."""
+    """What a Service carries from run to run. ``zombies`` are tasks that it has yet to kill."""
 
     configs: dict[str, ServiceSpec] = {}
     target: str = ""
@@ -193,3 +209,5 @@ class ServiceState(CompactValue):
     leases: LeaseState = LeaseState()
     deployed_once: bool = False
     log: CommandLog = CommandLog()
+    unsent: tuple[Unsent, ...] = ()
+    zombies: tuple[TaskRef, ...] = ()

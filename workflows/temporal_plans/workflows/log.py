@@ -3,10 +3,14 @@
 from datetime import datetime
 
 from temporal_plans.domain.commands import Command, Outcome
+from temporal_plans.domain.transitions import shortened
 from temporal_plans.messages.plan import CommandLog, LogEntry
 
-KEPT = 1000
+KEPT = 500
 """Entries kept; the number of older ones is."""
+
+_VALUE = 200
+"""Characters kept of a parameter's value: the plan has the whole of it."""
 
 
 class CommandLogger:
@@ -29,21 +33,26 @@ class CommandLogger:
                 verb=verb,
                 phase=command.phase,
                 step=command.step,
-                parameters=command.parameters,
+                parameters={k: shortened(v, _VALUE) for k, v in command.parameters.items()},
                 by=command.by,
                 reason=command.reason,
                 via=via,
-                outcome=outcome,
+                outcome=_kept(outcome),
             )
         )
 
     def problem(self, name: str, text: str, *, now: datetime) -> None:
         """A message that was not understood."""
-        outcome = Outcome(code=400, message=text[:1000], changed=False)
+        outcome = _kept(Outcome(code=400, message=text, changed=False))
         self._append(LogEntry(at=now, verb=name, via="signal", outcome=outcome))
 
     def _append(self, entry: LogEntry) -> None:
         self._entries.append(entry)
-        if len(self._entries) > KEPT:
-            del self._entries[0]
-            self._dropped += 1
+        if (excess := len(self._entries) - KEPT) > 0:
+            del self._entries[:excess]
+            self._dropped += excess
+
+
+def _kept(outcome: Outcome) -> Outcome:
+    """What came of it, without what waited then: that grows with the plan."""
+    return outcome.but(message=shortened(outcome.message), waiting=())

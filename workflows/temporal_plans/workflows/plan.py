@@ -37,6 +37,7 @@ from temporal_plans.messages.plan import (
     CommandMessage,
     ElementQuery,
     Explanations,
+    FirstCommand,
     PhaseDelta,
     PhaseInput,
     PhaseResult,
@@ -107,10 +108,26 @@ class Plan(PlanVerbs):
                 await self._report_end()
                 raise
         workflow.set_current_details(details(self._board))
-        return PlanResult(status=self._board.status, view=self.status())
+        return PlanResult(status=self._board.status, view=self.status(), state=self._board.state)
+
+    def _begin_with(self, first: FirstCommand) -> None:
+        """A command to the plan as it had ended: no phase runs yet that must hear of it."""
+        try:
+            decision = decide(self._board, self._id, first.verb, first.command)
+        except CommandRefused as refusal:
+            outcome = refusal.outcome
+        else:
+            outcome = decision.outcome
+            apply_plan(self._board, decision)
+            self._apply(decision.orders)
+            if decision.arguments is not None:
+                self._arguments = dict(decision.arguments)
+        self._log.command(first.verb, first.command, outcome, via="start", now=workflow.now())
 
     async def _until_complete(self) -> None:
         """Run, and begin new runs of the workflow, until nobody has anything more to do."""
+        for first in self._input.first:
+            self._begin_with(first)
         while True:
             reporter = Background(self._report)
             try:
@@ -170,6 +187,7 @@ class Plan(PlanVerbs):
             seed=self._seed,
             started=self._started,
             leased=self._leased,
+            first=(),
         )
 
     # --- which phases may be worked on ---

@@ -7,7 +7,7 @@ It lives for ever and continues as new. ``domain.pool`` decides; here is what ne
   picks that up in ``give_up`` the agent is LOST, its owners are told, and a last watch waits on its
   queue without a limit: an agent that comes back, comes back by itself.
 - Destroying. What is given up is destroyed by the agent's activity ``destroy``, now or when the
-  agent is back.
+  agent is back; it is idempotent, and every run starts it again for what is still condemned.
 - Telling. Those who waited get the signal ``offered``; if they are gone, it is released again.
 - Reconciling. Owners are asked from time to time, so that a terminated workflow leaks nothing.
 
@@ -108,7 +108,8 @@ class PoolWorkflow:
                 )
             except TimeoutError:
                 await self._check_owners()
-        await workflow.wait_condition(self._drained)
+        while not self._drained():  # others may run between a condition and who waits for it
+            await workflow.wait_condition(self._drained)
         workflow.continue_as_new(self._handed_on())
 
     # --- messages ---------------------------------------------------------------------------------
@@ -409,7 +410,9 @@ class PoolWorkflow:
         return self._settings.but(ledger=self._ledger)
 
     def _drained(self) -> bool:
-        return workflow.all_handlers_finished() and not self._telling and not self._destroying
+        """Whether nothing would be lost. What is being destroyed stays condemned until it is, so
+        the next run starts that again, and an agent that hangs holds nothing up."""
+        return workflow.all_handlers_finished() and not self._telling
 
 
 def _carried(settings: PoolInput) -> Ledger | None:

@@ -5,16 +5,26 @@ they report to its fixed id. What it keeps is in ``ServiceState``; what it has y
 in its outbox.
 """
 
+import asyncio
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError
 
 from temporal_plans.domain import leases
-from temporal_plans.domain.commands import Command, Outcome, suggest
+from temporal_plans.domain.board import PlanBoard
+from temporal_plans.domain.commands import (
+    Command,
+    CommandRefused,
+    Outcome,
+    Verb,
+    find_element,
+    suggest,
+)
 from temporal_plans.domain.errors import SpecError
 from temporal_plans.domain.generation import generate
 from temporal_plans.domain.leases import Settlement
+from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.status import Status
@@ -30,7 +40,7 @@ from temporal_plans.messages.cluster import (
     TaskStatuses,
     agent_queue,
 )
-from temporal_plans.messages.plan import CommandLog, PlanInput, ServiceContext
+from temporal_plans.messages.plan import CommandLog, FirstCommand, PlanInput, ServiceContext
 from temporal_plans.messages.service import (
     ClosedPlans,
     DeployResult,
@@ -48,7 +58,7 @@ from temporal_plans.messages.service import (
     SubscribeMessage,
     Tasks,
 )
-from temporal_plans.workflows.handlers import should_continue_as_new
+from temporal_plans.workflows.handlers import should_continue_as_new, wait_or_timeout
 from temporal_plans.workflows.log import CommandLogger
 from temporal_plans.workflows.outbox import Outbox
 from temporal_plans.workflows.service_tasks import ServiceTasks
@@ -56,6 +66,9 @@ from temporal_plans.workflows.service_tasks import ServiceTasks
 DEPLOY = "deploy"
 LOOK_AFTER = timedelta(seconds=60)
 """How often plans that are thought to run are looked for: one that was terminated says nothing."""
+
+LAST_WORDS = timedelta(seconds=5)
+"""How long a run that is to end waits to be rid of what it has to tell; the next one goes on."""
 
 
 @workflow.defn(name="Service")
@@ -75,30 +88,48 @@ class Service:
         self._leases = self._state.leases
         self._deployed_once = self._state.deployed_once
         self._log = CommandLogger(self._state.log)
-        self._outbox = Outbox()
+        self._outbox = Outbox(self._state.unsent)
+        self._zombies = {task.task_id: task for task in self._state.zombies}
         self._starting: dict[str, PlanInput] = {}
-        self._specs: dict[str, PlanSpec] = {}
+        # Messages are handled before ``run``. A spec that gives no plans has no state either.
+        self._specs = self._generated() if input.state is not None else {}
 
     @workflow.run
     async def run(self, input: ServiceInput) -> None:
-        self._generate()
+        self._specs = self._specs or self._generated()
         self._start_new_plans()
+        self._take_up()
         while True:
             await self._start_plans()
             await self._wait()
             if self._should_roll():
-                await workflow.wait_condition(workflow.all_handlers_finished)
-                await self._outbox.drained()
-                if not self._starting:
-                    workflow.continue_as_new(self._carried())
+                await self._roll()
 
-    def _generate(self) -> None:
+    def _take_up(self) -> None:
+        """Go on with what the run before left undone."""
+        self._outbox.resume()
+        for task in self._state.zombies:
+            asyncio.create_task(self._killed(task))  # noqa: RUF006  # in _zombies
+
+    async def _roll(self) -> None:
+        """Continue as new, unless a command came in between. Nothing may hold that up for long:
+        statuses may come without a pause, and a task be killed on an agent that is dead."""
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if not self._all_told():
+            await wait_or_timeout(self._all_told, LAST_WORDS)
+        if workflow.all_handlers_finished() and not self._starting:
+            workflow.continue_as_new(self._carried())
+
+    def _all_told(self) -> bool:
+        return self._outbox.empty and not self._zombies
+
+    def _generated(self) -> dict[str, PlanSpec]:
         """The plans of the target configuration; a spec that gives none fails the workflow."""
         try:
             plans = self._input.plans or generate(self._spec, completed_before=self._deployed_once)
         except SpecError as error:
             raise ApplicationError(str(error), type="InvalidService", non_retryable=True) from None
-        self._specs = {plan.name: plan for plan in plans}
+        return {plan.name: plan for plan in plans}
 
     @property
     def _spec(self) -> ServiceSpec:
@@ -120,6 +151,7 @@ class Service:
             await self._look_after_plans()
 
     def _carried(self) -> ServiceInput:
+        """The next run's input. This run sends nothing from here on."""
         return self._input.but(
             state=ServiceState(
                 configs=self._configs,
@@ -130,6 +162,8 @@ class Service:
                 leases=self._leases,
                 deployed_once=self._deployed_once,
                 log=self._log.log,
+                unsent=self._outbox.close(),
+                zombies=tuple(self._zombies.values()),
             )
         )
 
@@ -147,7 +181,7 @@ class Service:
                 self._begin(name, interrupted=name != DEPLOY)
 
     def _begin(
-        self, name: str, *, interrupted: bool, arguments: dict[str, str] | None = None
+        self, name: str, *, interrupted: bool = False, first: FirstCommand | None = None
     ) -> None:
         record = self._plans[name]
         self._plans[name] = record.but(
@@ -156,8 +190,9 @@ class Service:
         spec = self._specs[name]
         self._starting[name] = PlanInput.model_construct(
             **{field: getattr(spec, field) for field in type(spec).model_fields},
-            arguments=arguments or {},
+            arguments=first.command.parameters if first else {},
             interrupted=interrupted,
+            first=(first,) if first else (),
             backoff=self._input.backoff,
             context=ServiceContext(
                 service=self._spec.name,
@@ -178,14 +213,15 @@ class Service:
                 start_to_close_timeout=timedelta(seconds=30),
                 summary=f"start {name}",
             )
-            self._starting.pop(name)
+            if self._starting[name] is input:  # it may be over, and started again, by now
+                del self._starting[name]
 
     async def _look_after_plans(self) -> None:
         """A plan that was terminated can't report: its leases go back, its record is closed."""
         open_plans = {p.workflow_id: p for p in self._plans.values() if p.open}
         answer = await workflow.execute_activity(
             "closed_plans",
-            OpenPlans(runs={plan.workflow_id: plan.run for plan in open_plans.values()}),
+            OpenPlans(workflow_ids=tuple(open_plans)),
             result_type=ClosedPlans,
             start_to_close_timeout=timedelta(minutes=1),
             summary="which plans are over",
@@ -214,16 +250,12 @@ class Service:
 
     @workflow.update(
         name="start_plan",
-        description="Run a plan that is over again. Input {plan, parameters, reason, by}.",
+        description="Run a plan that has ended again. Input {plan, verb, phase, step, parameters}.",
     )
     async def start_plan(self, start: StartPlan) -> Outcome:
         outcome = self._start_again(start)
-        command = Command(
-            phase="", step="", parameters=start.parameters, reason=start.reason, by=start.by
-        )
-        self._log.command(
-            f"start_plan {start.plan}", command, outcome, via="update", now=workflow.now()
-        )
+        verb = f"{start.verb} {start.plan}"
+        self._log.command(verb, start, outcome, via="update", now=workflow.now())
         await workflow.wait_condition(lambda: start.plan not in self._starting)
         return outcome
 
@@ -231,10 +263,11 @@ class Service:
         if self._plans[start.plan].open:
             text = f"plan {start.plan} is running; give it the command itself"
             return Outcome(code=208, message=text, changed=False)
-        self._begin(start.plan, interrupted=False, arguments=start.parameters)
-        given = ", ".join(f"{key}={value}" for key, value in start.parameters.items())
-        text = f"Received cmd: start {start.plan} with parameters: {{{given}}}"
-        return Outcome(code=200, message=text)
+        command = Command(**{name: getattr(start, name) for name in Command.model_fields})
+        self._begin(start.plan, first=FirstCommand(verb=start.verb, command=command))
+        return Outcome(
+            code=200, message=f"Received cmd: {start.verb} {start.plan}, which had ended"
+        )
 
     @start_plan.validator
     def _check_start_plan(self, start: StartPlan) -> None:
@@ -242,6 +275,18 @@ class Service:
             names = list(self._plans)
             raise ApplicationError(
                 f"Plan {start.plan} not found{suggest(start.plan, names)}", type="PlanNotFound"
+            )
+        spec = self._specs[start.plan]
+        try:
+            find_element(PlanBoard(spec), "", start.phase, start.step)
+        except CommandRefused as refusal:
+            raise ApplicationError(str(refusal), type="CommandRefused") from None
+        if start.verb is Verb.RESTART:
+            return
+        _, problems = check_arguments(spec.parameters, start.parameters)
+        if problems:
+            raise ApplicationError(
+                "; ".join(str(problem) for problem in problems), type="CommandRefused"
             )
 
     @workflow.update(
@@ -325,11 +370,13 @@ class Service:
             self._outbox.put(owner, "task_statuses", TaskStatuses(statuses=tuple(group)))
 
     def _kill(self, task: TaskRef) -> None:
-        """A task that is not the newest of its name must not run (reference 4.4)."""
-        self._outbox.run(self._killed(task))
+        """A task that is not the newest of its name must not run (reference 4.4). It is killed
+        once, however often it is reported meanwhile."""
+        if task.task_id not in self._zombies:
+            self._zombies[task.task_id] = task
+            asyncio.create_task(self._killed(task))  # noqa: RUF006  # in _zombies
 
-    @staticmethod
-    async def _killed(task: TaskRef) -> None:
+    async def _killed(self, task: TaskRef) -> None:
         try:
             await workflow.execute_activity(
                 "kill",
@@ -343,10 +390,11 @@ class Service:
             )
         except FailureError as error:
             workflow.logger.warning("task %s was not killed: %s", task.task_id, error)
+        del self._zombies[task.task_id]
 
     @workflow.signal(name="subscribe", description="From a step: tell me about these tasks.")
     def on_subscribe(self, message: SubscribeMessage) -> None:
-        known = self._tasks.follow(message.owner, message.task_ids)
+        known = self._tasks.follow(message.owner, message.task_ids, workflow.now())
         if known:
             self._outbox.put(message.owner, "task_statuses", TaskStatuses(statuses=known))
 

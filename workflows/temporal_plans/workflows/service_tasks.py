@@ -10,6 +10,9 @@ from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, TaskRef
 from temporal_plans.messages.service import PodView, ServiceState, TaskRecord
 
+LAST = 2**31 - 1
+"""The sequence of a word after which nothing about the task is heard any more."""
+
 
 class News(NamedTuple):
     """What a status means: who is to hear of it, or that its task must be killed."""
@@ -77,15 +80,22 @@ class ServiceTasks:
         self.records[status.name] = record.but(status=status)
         return News(owner=record.owner)
 
-    def follow(self, owner: str, task_ids: Iterable[str]) -> tuple[TaskStatus, ...]:
-        """From now on this owner hears of these tasks; their latest statuses."""
-        wanted = set(task_ids)
+    def follow(self, owner: str, task_ids: Iterable[str], now: datetime) -> tuple[TaskStatus, ...]:
+        """From now on this owner hears of these tasks; their latest statuses.
+
+        Nobody will ever report a task that is not the newest of its name, or that is not known:
+        it is GONE, so that its owner launches anew instead of waiting.
+        """
+        names = {record.task_id: name for name, record in self.records.items()}
         found: list[TaskStatus] = []
-        for name, record in self.records.items():
-            if record.task_id in wanted:
-                self.records[name] = record.but(owner=owner)
-                if record.status is not None:
-                    found.append(record.status)
+        for task_id in task_ids:
+            if task_id not in names:
+                found.append(_gone(task_id, now))
+                continue
+            record = self.records[names[task_id]].but(owner=owner)
+            self.records[record.name] = record
+            if record.status is not None:
+                found.append(record.status)
         return tuple(found)
 
     def forget_owner(self, lease: Lease) -> None:
@@ -132,6 +142,18 @@ class ServiceTasks:
             reservation=reservation,
             tasks=tuple(sorted(tasks, key=lambda record: record.name)),
         )
+
+
+def _gone(task_id: str, now: datetime) -> TaskStatus:
+    """The word about a task that the service does not follow; see ``domain.service.task_id``."""
+    return TaskStatus(
+        task_id=task_id,
+        name="__".join(task_id.split("__")[1:-1]) or task_id,
+        state=TaskState.GONE,
+        sequence=LAST,
+        at=now,
+        message="the service does not know this launch, or a newer one has taken its place",
+    )
 
 
 def _late(status: TaskStatus, known: TaskStatus) -> bool:

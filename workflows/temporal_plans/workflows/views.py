@@ -16,7 +16,7 @@ def step_view(spec: StepSpec, state: StepState, step_id: str) -> StepView:
         name=spec.name,
         kind=spec.work.kind,
         status=state.shown,
-        message=state.reason,
+        message=state.reason or state.failure,
         attempt=state.attempt,
         forced=state.forced,
         started=state.started,

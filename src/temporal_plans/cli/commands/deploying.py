@@ -31,11 +31,12 @@ def deploy(
     wait: WaitOption = False,
 ) -> None:
     """Install a service from its file: start it and run its plan `deploy`."""
-    from temporal_plans.cli.files import service_file
+    from temporal_plans.cli.files import FileKind, expect, service_file
     from temporal_plans.cli.output import complain, say
     from temporal_plans.cli.running import ask_until_interrupted
     from temporal_plans.cli.showing import waited
 
+    expect(file, FileKind.SERVICE)
     spec = service_file(file, env, env_file)
 
     async def deployed(client: "PlansClient") -> int:
@@ -65,14 +66,25 @@ def run(
     wait: WaitOption = False,
 ) -> None:
     """Run a plan file: an operation that belongs to no service."""
+    from temporal_plans.cli.files import FileKind, expect
     from temporal_plans.cli.output import say
     from temporal_plans.cli.pairs import pairs
     from temporal_plans.cli.running import ask_until_interrupted
     from temporal_plans.cli.showing import waited
+    from temporal_plans.cli.strategy_names import only_workers_know
+    from temporal_plans.domain.names import name_fault
     from temporal_plans.loading.plans import load_plan
 
+    # service/... and pool/... are the engine's own, <service>/<plan> a service's
+    if plan_id and (fault := name_fault(plan_id)):
+        raise typer.BadParameter(
+            f"{plan_id!r}: {fault.replace('a name', 'an id')}", param_hint="--id"
+        )
     arguments = pairs(param or [], "-p")
+    expect(file, FileKind.PLAN)
     spec = load_plan(file)
+    for problem in only_workers_know(spec, source=file.name):
+        say(f"Only a worker that registers it can run this: {problem}")
 
     async def started(client: "PlansClient") -> int:
         started_id = await client.run(spec, plan_id=plan_id, arguments=arguments)

@@ -17,6 +17,7 @@ from temporal_plans.cli.flags import (
 )
 
 if TYPE_CHECKING:
+    from temporal_plans.client.plans_client import PlansClient
     from temporal_plans.domain.commands import Command, Outcome, Verb
 
 _ALREADY = "Cannot execute command. Command has already been issued or the plan has completed"
@@ -40,7 +41,11 @@ def start(
     by: ByOption = None,
     service: ServiceOption = None,
 ) -> None:
-    """Start a plan, with parameters; begin it anew when it has ended."""
+    """Start a plan, with parameters; begin it anew when it has ended.
+
+    Begun anew it repeats all its steps: a deploy plan launches all its tasks again, those that
+    run included.
+    """
     from temporal_plans.cli.pairs import pairs
     from temporal_plans.domain.commands import Command, Verb
 
@@ -101,7 +106,11 @@ def restart(
     by: ByOption = None,
     service: ServiceOption = None,
 ) -> None:
-    """Do a step, a phase or a whole plan again."""
+    """Do a step, a phase or a whole plan again.
+
+    A step of a pod launches its tasks again, those that run included. Without PHASE and STEP a
+    deploy plan does so with all tasks of the service.
+    """
     from temporal_plans.domain.commands import Command, Verb
 
     command = Command(phase=phase, step=step, reason=reason, by=_who(by))
@@ -140,7 +149,9 @@ def _give(
     from temporal_plans.client.plans_client import PlansClient
 
     async def given(client: PlansClient) -> "Outcome":
-        return await client.command(await the_plan(client, plan, service), verb, command)
+        plan_id = await the_plan(client, plan, service)
+        outcome = await client.command(plan_id, verb, command)
+        return await _with_status(client, plan_id, outcome) if outcome.code == 208 else outcome
 
     outcome = ask(flags, given)
     if outcome.code < 300 and outcome.code != 208 and outcome.changed:
@@ -148,6 +159,18 @@ def _give(
         return
     complain(undone_text(outcome))
     raise typer.Exit(1)
+
+
+async def _with_status(client: "PlansClient", plan_id: str, outcome: "Outcome") -> "Outcome":
+    """Which it is, of "already issued" and "completed"."""
+    from temporal_plans.client.errors import PlansError
+
+    try:
+        run = await client.show(plan_id)
+    except PlansError:
+        return outcome
+    status = f"the plan is {run.view.status}" + (f", {run.cut_short}" if run.cut_short else "")
+    return outcome.but(waiting=(status, *outcome.waiting))
 
 
 def done_text(plan: str, verb: "Verb", command: "Command") -> str:
