@@ -1,6 +1,6 @@
 """``validate``: a file's kind, its problems, and the plans that it would give."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from temporal_plans.cli.files import FileKind, kind_of, service_file
@@ -8,7 +8,6 @@ from temporal_plans.cli.output import complain, say, say_all
 from temporal_plans.cli.strategy_names import only_workers_know
 from temporal_plans.cli.tree import tree
 from temporal_plans.domain.board import PlanBoard, PlanState
-from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.generation import DEPLOY, generate
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.plan_check import problems as plan_problems
@@ -70,11 +69,6 @@ def _tree(plan: PlanSpec, *, started: bool) -> list[str]:
     board = PlanBoard(plan, PlanState(interrupted=not started))
     view = PlanViewer(plan.name).plan(board, arguments={}, started=None)
     return [line.plain for line in tree(view)]
-
-
-def _tell(head: str, problems: Sequence[Problem]) -> None:
-    if problems:
-        complain("\n".join([head, *map(str, problems)]))
 
 
 def _count(number: int, noun: str) -> str:
