@@ -231,3 +231,13 @@ async def test_a_plan_that_has_ended_is_begun_anew_where_it_ended(plans: Kit) ->
     assert (plans.recorder.done.count("anew-a"), plans.recorder.done.count("anew-b")) == (1, 2)
     [entry] = (await run.log()).entries
     assert (entry.verb, entry.step, entry.by, entry.via) == ("restart", "anew-b", "me", "start")
+
+
+async def test_names_that_make_ids_too_long_are_refused(plans: Kit) -> None:
+    run = await plans.start({"phases": {"p" * 200: {"steps": steps("s" * 200)}}}, name="n" * 200)
+    assert (await run.result()).status is Status.COMPLETE
+    input = {"name": "x", "phases": {"p" * 200: {"steps": {"s" * 200: {"approval": True}}}}}
+    handle = await plans.client.start_workflow("Plan", input, id="i" * 600, task_queue=plans.queue)
+    with pytest.raises(WorkflowFailureError) as failed:
+        await asyncio.wait_for(handle.result(), 20)
+    assert "use shorter names" in str(failed.value.cause)

@@ -27,6 +27,7 @@ from temporal_plans.domain.commands import (
     find_element,
     suggest,
 )
+from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.explain import explain
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.plan_check import problems
@@ -45,7 +46,7 @@ from temporal_plans.messages.plan import (
     PlanResult,
     PlanView,
 )
-from temporal_plans.messages.service import PlanReport
+from temporal_plans.messages.service import LeaseRequest, PlanReport
 from temporal_plans.workflows.background import Background
 from temporal_plans.workflows.failures import failure_text
 from temporal_plans.workflows.handlers import (
@@ -65,6 +66,8 @@ from temporal_plans.workflows.views import PlanViewer, details
 PHASES_AT_ONCE = 16
 ANSWER_WITHIN = timedelta(seconds=10)
 """How long an update waits for a phase to carry its order out before it answers 202."""
+LONGEST_ID = 900
+"""Bytes of a step's workflow id; the server takes 1,000, and a step's own children need some."""
 REPORT_PACE = timedelta(milliseconds=300)
 
 
@@ -97,7 +100,11 @@ class Plan(PlanVerbs):
 
     @workflow.run
     async def run(self, input: PlanInput) -> PlanResult:
-        self._check_input()
+        try:
+            self._check_input()
+        except ApplicationError:
+            await self._report_end()  # else its service would think that it runs
+            raise
         with span(f"plan {self._input.name}", id=self._id):
             try:
                 await self._until_complete()
@@ -172,6 +179,14 @@ class Plan(PlanVerbs):
             arguments, more = check_arguments(self._input.parameters, self._input.arguments)
             faults += more
             self._arguments = dict(arguments)
+        longest = max(
+            (f"{self._id}/{p.name}/{s.name}" for p in self._input.phases for s in p.steps),
+            key=lambda path: len(path.encode()),
+            default="",
+        )
+        if len(longest.encode()) > LONGEST_ID:
+            told = f"its steps would have ids of more than {LONGEST_ID} bytes; use shorter names"
+            faults.append(Problem(path="name", message=told, value=self._id))
         if faults:
             raise ApplicationError(
                 "this plan can't run:\n" + "\n".join(str(fault) for fault in faults),
@@ -262,10 +277,19 @@ class Plan(PlanVerbs):
                 self._leased[phase.index] = result.leased
         elif error is not None:
             board.fail(f"its workflow ended: {failure_text(error)}")
+            self._give_back_leases(board.spec.name)
         for orders in phase.unheard.values():
             self._apply(orders)
         phase.unheard = {}
         self._dirty = True
+
+    def _give_back_leases(self, phase: str) -> None:
+        """A phase that was terminated could not."""
+        if self._input.context is not None:
+            request = LeaseRequest(phase=f"{self._id}/{phase}", ended=True)
+            self._returning = asyncio.create_task(
+                tell(self._input.context.workflow_id, "leases", request)
+            )
 
     @workflow.signal(name="phase_changed", description="From a phase: which of its steps changed.")
     def on_phase_changed(self, delta: PhaseDelta) -> None:
