@@ -19,7 +19,6 @@ from temporal_plans.messages.plan import (
     PreparePodInput,
     PreparePodResult,
     ServiceContext,
-    TaskPlace,
 )
 
 CONFIGS_KEPT = 64
@@ -89,7 +88,7 @@ class PodActivities:
         return PreparePodResult(
             reservation=answer.reservation,
             tasks=tuple(_prepared(pod, launch) for launch in tasks),
-            kill=tuple(TaskPlace(task_id=t.task_id, agent=t.agent) for t in order.kill),
+            kill=order.kill,
         )
 
     async def _config(self, context: ServiceContext) -> ServiceSpec:

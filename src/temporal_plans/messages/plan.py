@@ -23,6 +23,7 @@ from temporal_plans.domain.model import CompactValue, Duration
 from temporal_plans.domain.plan import PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.transitions import StepState
+from temporal_plans.messages.cluster import TaskRef
 
 # --- what people and programs read --------------------------------------------------------------
 
@@ -290,9 +291,4 @@ class PreparePodResult(CompactValue):
     reservation: Reservation | None = None
     refusals: tuple[Refusal, ...] = ()
     tasks: tuple[PreparedTask, ...] = ()
-    kill: tuple["TaskPlace", ...] = ()
-
-
-class TaskPlace(CompactValue):
-    task_id: str
-    agent: str
+    kill: tuple[TaskRef, ...] = ()

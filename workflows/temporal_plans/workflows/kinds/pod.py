@@ -23,6 +23,7 @@ from temporal_plans.messages.cluster import (
     LaunchInput,
     ReservationKey,
     TaskLaunch,
+    TaskRef,
     TaskStatuses,
     agent_queue,
     pool_id,
@@ -33,7 +34,6 @@ from temporal_plans.messages.plan import (
     PreparePodInput,
     PreparePodResult,
     ServiceContext,
-    TaskPlace,
 )
 from temporal_plans.messages.service import SubscribeMessage
 from temporal_plans.workflows.failures import failure_text
@@ -164,7 +164,7 @@ async def _start(launch: LaunchInput, name: str) -> "TaskStatuses | Exception":
         return error
 
 
-async def _kill(places: Iterable[TaskPlace], name: str) -> None:
+async def _kill(places: Iterable[TaskRef], name: str) -> None:
     """Kill what is in the way, on all agents at once; returns when it is dead."""
     by_agent: dict[str, list[str]] = defaultdict(list)
     for place in places:
