@@ -64,13 +64,49 @@ class RetrySpec(CompactValue):
 class PodWork(CompactValue):
     """Launch some tasks of one pod instance of a service, all at once.
 
-    ``tasks`` is empty only in a step with errors, which is never carried out.
+    ``tasks`` is empty only in a step with errors, which is never carried out. ``recovery``: the
+    step brings back what failed, on the resources it has or, ``permanent``, on others (reference
+    6.4). ``config_id`` is the configuration to launch; empty: the plan's own, or else the target.
     """
 
     kind: Literal["pod"] = "pod"
     pod: str
     index: int
     tasks: tuple[str, ...]
+    recovery: Literal["transient", "permanent"] | None = None
+    config_id: str = ""
+
+
+class KillWork(CompactValue):
+    """End a task of a service for good (reference 7.2, 8.2). ``task`` is the task instance's name
+    (``hello-0-server``); ``task_id`` one launch of it, empty: whichever is the newest."""
+
+    kind: Literal["kill"] = "kill"
+    task: str
+    task_id: str = ""
+
+
+class UnreserveWork(CompactValue):
+    """Give a resource on an agent back (reference 7.2, 8.2): ``resource`` is its id, ``key`` the
+    reservation that it belongs to, ``agent`` where that is."""
+
+    kind: Literal["unreserve"] = "unreserve"
+    resource: str
+    key: str
+    agent: str = ""
+
+
+class EraseWork(CompactValue):
+    """Forget a task of a service (reference 7.2). ``task`` is the task instance's name."""
+
+    kind: Literal["erase"] = "erase"
+    task: str
+
+
+class DeregisterWork(CompactValue):
+    """The last step of an uninstall: the service is no more (reference 8.2)."""
+
+    kind: Literal["deregister"] = "deregister"
 
 
 class ActivityWork(CompactValue):
@@ -139,7 +175,17 @@ class CustomWork(CompactValue):
 
 
 Work = Annotated[
-    PodWork | ActivityWork | WorkflowWork | CommandWork | ApprovalWork | SleepWork | CustomWork,
+    PodWork
+    | ActivityWork
+    | WorkflowWork
+    | CommandWork
+    | ApprovalWork
+    | SleepWork
+    | CustomWork
+    | KillWork
+    | UnreserveWork
+    | EraseWork
+    | DeregisterWork,
     Field(discriminator="kind"),
 ]
 
@@ -201,6 +247,9 @@ __all__ = [
     "ApprovalWork",
     "CommandWork",
     "CustomWork",
+    "DeregisterWork",
+    "EraseWork",
+    "KillWork",
     "ParameterSpec",
     "PhaseSpec",
     "PlanSpec",
@@ -210,6 +259,7 @@ __all__ = [
     "StepSpec",
     "Strategy",
     "StrategySpec",
+    "UnreserveWork",
     "Work",
     "WorkflowWork",
     "command_pod",

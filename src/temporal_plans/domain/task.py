@@ -40,6 +40,13 @@ _TERMINAL = {
 }
 
 
+class TaskRef(CompactValue):
+    """A launched task, and the agent that it was launched on."""
+
+    task_id: str
+    agent: str
+
+
 class TaskStatus(CompactValue):
     """One report about one launched task.
 

@@ -6,6 +6,7 @@ from temporal_plans.domain.cluster import AgentInfo, AgentState, Refusal, Requir
 from temporal_plans.domain.ledger import Ledger
 from temporal_plans.domain.model import CompactValue, Duration
 from temporal_plans.domain.service import PodSpec
+from temporal_plans.domain.task import TaskRef as TaskRef
 from temporal_plans.domain.task import TaskStatus
 
 # --- names that both sides must agree on -------------------------------------------------------
@@ -312,11 +313,6 @@ class LaunchIntent(CompactValue):
     config_id: str
     reservation: Reservation
     tasks: tuple[TaskLaunch, ...]
-
-
-class TaskRef(CompactValue):
-    task_id: str
-    agent: str
 
 
 class LaunchOrder(CompactValue):

@@ -104,6 +104,7 @@ class PlanResult(CompactValue):
     status: Status
     view: PlanView
     state: PlanState | None = None
+    superseded: bool = False
 
 
 class CommandMessage(Command):
@@ -131,11 +132,13 @@ class CommandMessage(Command):
 
 
 class ServiceContext(CompactValue):
-    """Tells a plan that it works on a service. ``priority``: lower gets an asset first."""
+    """Tells a plan that it works on a service. ``priority``: lower gets an asset first.
+    ``config_id`` is the configuration that its pods are launched with; empty: the target, whatever
+    that is by then."""
 
     service: str
     workflow_id: str
-    config_id: str
+    config_id: str = ""
     plan: str
     pool: str = "default"
     priority: int = 0
@@ -147,7 +150,9 @@ class PlanInput(PlanSpec):
     ``arguments`` are the parameters' values; ``interrupted`` starts it WAITING; after
     ``history_limit`` events it and its phases continue as new. The other fields are the engine's
     own: ``context`` of a service, ``state`` and ``log`` carried over, ``first`` the commands that a
-    plan is begun anew with.
+    plan is begun anew with. ``errors`` are of its service: a configuration that was refused.
+    A ``standing`` plan stays when it is complete, for its service gives it more phases;
+    ``revision`` is the last one that it took.
     """
 
     arguments: dict[str, str] = {}
@@ -161,6 +166,43 @@ class PlanInput(PlanSpec):
     history_limit: int = Field(default=4000, ge=50)
     leased: dict[int, tuple[int, ...]] = {}
     first: tuple["FirstCommand", ...] = ()
+    errors: tuple[str, ...] = ()
+    standing: bool = False
+    revision: int = 0
+
+
+class PlanRevision(CompactValue):
+    """Signal ``revise`` from a Service to its standing plan: phases to add, each in the place of
+    one of the same name, and phases to drop. ``number`` counts up; a repeated one is ignored.
+
+    A phase that is at work and is replaced or dropped first leaves, as for a new run of the
+    workflow; what it left is forgotten.
+    """
+
+    number: int
+    put: tuple["PhasePut", ...] = ()
+    drop: tuple[str, ...] = ()
+
+
+class PhasePut(CompactValue):
+    """A phase for a standing plan, and the state that it begins in."""
+
+    spec: PhaseSpec
+    state: PhaseState = PhaseState()
+
+
+class PlanFaults(CompactValue):
+    """Signal ``faults`` from a Service to its plan: the errors of a configuration that was refused,
+    or none any more. A plan with errors reads ERROR, and works on."""
+
+    errors: tuple[str, ...] = ()
+
+
+class Supersede(CompactValue):
+    """Signal ``supersede`` from a Service to its plan: another takes its place. It begins nothing
+    more, leaves its steps where they are, and ends with its state. ``why`` is for people."""
+
+    why: str = ""
 
 
 class PhaseInput(CompactValue):

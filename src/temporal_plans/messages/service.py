@@ -6,62 +6,52 @@ from typing import Literal
 from pydantic import Field
 
 from temporal_plans.domain.backoff import Backoff
+from temporal_plans.domain.change import PodChange
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.commands import Command, Outcome, Verb
+from temporal_plans.domain.configuration import Configuration
+from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.leases import Lease as Lease
 from temporal_plans.domain.leases import LeaseState as LeaseState
 from temporal_plans.domain.model import CompactValue
 from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.recovery_policy import RecoveryPolicy
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskStatus
+from temporal_plans.domain.task_record import TaskRecord as TaskRecord
 from temporal_plans.messages.cluster import TaskRef, TaskStatuses
-from temporal_plans.messages.plan import CommandLog, PlanInput
+from temporal_plans.messages.plan import CommandLog, PlanInput, PlanView
+
+
+class Rollout(CompactValue):
+    """How one deployment is rolled out, in place of its plan's own strategies.
+
+    ``canary``: that many pods of every phase first, one after the other, each waiting for a
+    continue. ``max_unavailable``: at most so many pods of a phase at a time.
+    """
+
+    canary: int | None = Field(default=None, ge=1, le=1000)
+    max_unavailable: int | None = Field(default=None, ge=1, le=1000)
 
 
 class ServiceInput(CompactValue):
     """Input of the Service workflow: what to deploy, and where.
 
-    ``plans`` replaces what would be generated from ``spec``. ``state`` is the engine's own, and so
-    is ``history_limit``: events after which it continues as new.
+    ``plans`` replaces what would be generated from ``spec``; ``by`` and ``reason`` are kept with
+    the configuration; ``rollout`` holds for this deployment only. ``state`` is the engine's own,
+    and so is ``history_limit``: events after which it continues as new.
     """
 
     spec: ServiceSpec
     pool: str = "default"
     backoff: Backoff = Backoff()
+    recovery: RecoveryPolicy = RecoveryPolicy()
     plans: tuple[PlanSpec, ...] | None = None
+    rollout: Rollout = Rollout()
+    by: str = Field(default="", max_length=200)
+    reason: str = Field(default="", max_length=500)
     state: "ServiceState | None" = None
     history_limit: int = Field(default=4000, ge=50)
-
-
-class TaskRecord(CompactValue):
-    """The newest launch of one task. ``owner`` is the workflow that follows it, empty when nobody
-    does any more; ``kills`` are the launches that had to make room for it."""
-
-    task_id: str
-    name: str
-    pod: str
-    index: int
-    task: str
-    goal: str
-    resource_set: str
-    agent: str
-    hostname: str
-    config_id: str
-    owner: str
-    step: str
-    launched: datetime
-    status: TaskStatus | None = None
-    kills: tuple[TaskRef, ...] = ()
-
-    @property
-    def ref(self) -> TaskRef:
-        return TaskRef(task_id=self.task_id, agent=self.agent)
-
-    @property
-    def live(self) -> bool:
-        """Not known to have ended."""
-        return self.status is None or not self.status.state.terminal
 
 
 class PlanRecord(CompactValue):
@@ -95,12 +85,21 @@ class LeaseGrant(CompactValue):
 
 
 class PlanReport(CompactValue):
-    """Signal ``plan_changed`` from a Plan to its Service. ``open`` is false at its end."""
+    """Signal ``plan_changed`` from a Plan to its Service. ``open`` is false at its end.
+
+    ``superseded``: it ended because its Service asked it to. A standing plan says in ``incomplete``
+    which of its phases are not complete, and in ``revision`` the last revision that it took.
+    ``run_id`` is the workflow run that reports.
+    """
 
     plan: str
     workflow_id: str
     status: Status
     open: bool = True
+    superseded: bool = False
+    incomplete: tuple[str, ...] = ()
+    revision: int = 0
+    run_id: str = ""
 
 
 class StartPlan(Command):
@@ -146,11 +145,130 @@ class SubscribeMessage(CompactValue):
 
 
 class DeployResult(CompactValue):
-    """Answer of the Service's update ``deploy``: the config in force, and its deploy plan."""
+    """Answer of the Service's update ``deploy``: the configuration in force, its deploy plan, and
+    what changes. Refused (code 417), ``change.problems`` has every reason, and the configuration
+    before stays in force."""
 
     config_id: str
     plan: str
     outcome: Outcome
+    number: int = 0
+    change: "ChangeView | None" = None
+
+
+class ChangeView(CompactValue):
+    """What a configuration would change, and what it would not be allowed to. Answer of the
+    Service's query ``preview`` (ServiceInput), which also has the plans as they would begin."""
+
+    pods: tuple[PodChange, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    deploy: PlanView | None = None
+    decommission: PlanView | None = None
+
+
+class Configurations(CompactValue):
+    """Answer of the Service's query ``configurations``: those kept, oldest first."""
+
+    configurations: tuple[Configuration, ...] = ()
+    target: str = ""
+
+
+class Rollback(CompactValue):
+    """Argument of the Service's update ``rollback``: deploy an earlier configuration again.
+    ``config``: its id or its number."""
+
+    config: str
+    rollout: Rollout = Rollout()
+    by: str = Field(default="", max_length=200)
+    reason: str = Field(default="", max_length=500)
+
+
+class PodCommand(CompactValue):
+    """Argument of the Service's updates and signals ``restart_pod``, ``replace_pod``, ``pause_pod``
+    and ``resume_pod``. ``pod`` is an instance (``hello-0``); ``tasks``, for the last two, as
+    ``server`` or ``hello-0-server``, all when empty."""
+
+    pod: str = Field(max_length=300)
+    tasks: tuple[str, ...] = Field(default=(), max_length=100)
+    by: str = Field(default="", max_length=200)
+    reason: str = Field(default="", max_length=500)
+
+
+class PodCommandResult(CompactValue):
+    """The instance, and the task instances that the command kills, as reference 10.3 has it."""
+
+    pod: str
+    tasks: tuple[str, ...] = ()
+    outcome: Outcome
+
+
+class UninstallRequest(CompactValue):
+    """Argument of the Service's update and signal ``uninstall``: take everything away, for good."""
+
+    by: str = Field(default="", max_length=200)
+    reason: str = Field(default="", max_length=500)
+
+
+class RunRecord(CompactValue):
+    """One run of a service's plan. ``what`` says what changed (a deployment) or how it was begun;
+    ``run_id`` is the workflow run that it ended in."""
+
+    plan: str
+    run: int
+    started: datetime
+    ended: datetime | None = None
+    status: Status
+    superseded: bool = False
+    config: int = 0
+    by: str = ""
+    reason: str = ""
+    what: str = ""
+    run_id: str = ""
+
+
+class RunHistory(CompactValue):
+    """Answer of the Service's query ``runs``: runs of all its plans, oldest first. ``dropped``
+    older ones are no longer kept."""
+
+    runs: tuple[RunRecord, ...] = ()
+    dropped: int = 0
+
+
+class RetireTask(CompactValue):
+    """Argument of the Service's update ``retire_task``: kill this task and never relaunch it.
+    Idempotent. ``task_id``: one launch; empty: the newest of ``task``."""
+
+    task: str
+    task_id: str = ""
+
+
+class Retired(CompactValue):
+    """Answer: ``dead``, or where it is and why it is not dead yet."""
+
+    dead: bool
+    agent: str = ""
+    reason: str = ""
+
+
+class EraseTask(CompactValue):
+    """Argument of the Service's update ``erase_task``: forget it. Idempotent; once a pod instance
+    has no task left its reservation is forgotten too, which lets the Pool take it back."""
+
+    task: str
+
+
+class Released(CompactValue):
+    """Signal ``released`` to a Service: the Pool has taken this reservation back."""
+
+    key: str
+
+
+class ServiceResult(CompactValue):
+    """Result of the Service workflow: it was uninstalled."""
+
+    name: str
+    log: CommandLog = CommandLog()
+    runs: RunHistory = RunHistory()
 
 
 class PodView(CompactValue):
