@@ -1,13 +1,14 @@
 """An agent as a process of its own: ``python agent_program.py <address> <settings as JSON>``."""
 
 import asyncio
+import os
 import signal
 import sys
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from temporal_plans.activities.agent.main import run_agent
+from temporal_plans.activities.agent.main import AgentCannotRun, run_agent
 from temporal_plans.activities.agent.settings import AgentSettings
 
 
@@ -19,4 +20,10 @@ async def main(address: str, settings: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    code = 0
+    try:
+        asyncio.run(main(*sys.argv[1:]))
+    except AgentCannotRun as problem:
+        print(problem, file=sys.stderr, flush=True)
+        code = 1
+    os._exit(code)  # threads of Temporal's SDK abort a process that takes itself down, now and then

@@ -5,8 +5,10 @@ that it is sent, and has activities run.
 """
 
 import asyncio
+import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.common import RetryPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from acceptance import agent_program
@@ -29,7 +32,9 @@ from temporal_plans.domain.service import PodSpec, SecretRef, ServiceSpec
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import (
     PLANS_QUEUE,
+    AgentView,
     ConfigQuery,
+    DeregisterRequest,
     KillInput,
     LaunchInput,
     LogChunk,
@@ -95,14 +100,25 @@ class AgentProcess:
 
     def __init__(self, client: Client, address: str, settings: AgentSettings) -> None:
         self.settings = settings
+        self.address = address
         self._client = client
-        self._address = address
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, agent_program.__file__, self._address, self.settings.model_dump_json()
-        )
+        self._process = await _started(self.address, self.settings)
+
+    async def freeze(self) -> None:
+        """As if its machine hung."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    async def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    async def ended(self) -> int:
+        assert self._process is not None
+        return await self._process.wait()
 
     async def kill_9(self) -> None:
         assert self._process is not None
@@ -121,6 +137,17 @@ class AgentProcess:
     def launches(self) -> list[str]:
         text = WorkDir(self.settings.work_dir).launches.read_text()
         return [line.split()[1] for line in text.splitlines()]
+
+
+async def _started(address: str, settings: AgentSettings) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, agent_program.__file__, address, settings.model_dump_json()),
+        stderr=asyncio.subprocess.PIPE if settings.hostname == STRANGER else None,
+    )
+
+
+STRANGER = "stranger.example"
+"""The host of a second agent under the first one's id; what it complains of is read."""
 
 
 class Cluster:
@@ -159,6 +186,21 @@ class Cluster:
         assert self.service is not None
         found: TaskStatuses = await self.service.query(Recorder.statuses)
         return found.statuses
+
+    async def agent_view(self, holds: Callable[[AgentView], bool]) -> AgentView:
+        """The agent as its pool has it, once that holds."""
+        pool = self.client.get_workflow_handle(pool_id(self.agent.settings.pool))
+
+        async def look() -> AgentView:
+            while True:
+                with suppress(RPCError):  # the pool is started by the agent
+                    status: PoolStatus = await pool.query("status", result_type=PoolStatus)
+                    for view in status.agents:
+                        if holds(view):
+                            return view
+                await asyncio.sleep(0.05)
+
+        return await within(look())
 
     async def until(self, state: TaskState) -> TaskStatus:
         """The first status of that state that the service has been told."""
@@ -220,22 +262,73 @@ WAITS = "while ! test -e go; do sleep 0.02; done; exit 7"
 async def test_an_agent_registers_and_says_that_it_lives(cluster: Cluster) -> None:
     info = cluster.agent.settings
 
-    async def registered() -> PoolStatus:
-        while True:
-            try:
-                pool = cluster.client.get_workflow_handle(pool_id(info.pool))
-                status: PoolStatus = await pool.query("status", result_type=PoolStatus)
-                if status.agents:
-                    return status
-            except Exception:
-                await asyncio.sleep(0.05)  # the pool is started by the agent
-            await asyncio.sleep(0.05)
-
-    (view,) = (await within(registered())).agents
+    view = await cluster.agent_view(lambda view: True)
     assert (view.info.id, view.state) == (info.id, "ALIVE")
     assert view.info.boot
     assert view.info.resources.cpus > 0
     assert await cluster.agent.stop() == 0
+
+
+async def test_a_second_agent_under_the_id_of_a_live_one_is_refused(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    first = await cluster.agent_view(lambda view: True)
+    settings = cluster.agent.settings.but(work_dir=tmp_path / "other", hostname=STRANGER)
+    second = await _started(cluster.agent.address, settings)
+    _, complaint = await within(second.communicate())
+    assert second.returncode == 1
+    told = (first.info.id, first.info.hostname, first.info.boot, "is taken", "alive since")
+    assert [text for text in told if text not in complaint.decode()] == []
+    assert (await cluster.agent_view(lambda view: True)).info == first.info
+
+
+async def test_a_restart_on_the_same_work_directory_does_not_wait_for_the_heartbeat(
+    cluster: Cluster,
+) -> None:
+    first = await cluster.agent_view(lambda view: True)
+    await cluster.agent.kill_9()
+    await cluster.agent.start()
+    again = await cluster.agent_view(lambda view: view.info.boot != first.info.boot)
+    assert (again.state, again.registered) == ("ALIVE", first.registered)
+    assert again.info.lineage == first.info.lineage
+
+
+async def test_another_may_take_the_place_of_a_silent_agent_and_only_one_stays(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Mostly it is the second: but what the server handed to the first one's open poll, before it
+    noticed, is silent too, and may make the first one look like the living one when it is back."""
+    first = await cluster.agent_view(lambda view: True)
+    await cluster.agent.freeze()
+    await cluster.agent_view(lambda view: view.state == "UNREACHABLE")
+    settings = cluster.agent.settings.but(work_dir=tmp_path / "other", hostname=STRANGER)
+    second = await _started(cluster.agent.address, settings)
+    try:
+        taken = await cluster.agent_view(lambda view: view.info.hostname == STRANGER)
+        assert taken.state == "ALIVE"
+        assert taken.info.lineage != first.info.lineage
+        await cluster.agent.thaw()
+        stays = {
+            asyncio.create_task(cluster.agent.ended()): taken.info,
+            asyncio.create_task(second.wait()): first.info,
+        }
+        done, _ = await asyncio.wait(stays, timeout=40, return_when=asyncio.FIRST_COMPLETED)
+        [gone] = done
+        assert gone.result() == 1
+        kept = await cluster.agent_view(lambda view: view.state == "ALIVE")
+        assert kept.info == stays[gone]
+    finally:
+        if second.returncode is None:
+            second.terminate()
+        await within(second.communicate())
+
+
+async def test_an_agent_that_was_removed_while_it_ran_registers_as_new(cluster: Cluster) -> None:
+    first = await cluster.agent_view(lambda view: True)
+    handle = cluster.client.get_workflow_handle(pool_id(cluster.agent.settings.pool))
+    await handle.execute_update("deregister", DeregisterRequest(agent=first.info.id))
+    again = await cluster.agent_view(lambda view: view.registered > first.registered)
+    assert again.info == first.info
 
 
 async def test_the_true_exit_code_survives_kill_9_of_the_agent(cluster: Cluster) -> None:

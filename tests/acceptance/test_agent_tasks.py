@@ -35,6 +35,7 @@ from temporal_plans.domain.service import (
     ConfigTemplate,
     HealthCheck,
     HostVolume,
+    PodSpec,
     PortSpec,
     ReadinessCheck,
     ResourceSet,
@@ -43,6 +44,7 @@ from temporal_plans.domain.service import (
     VolumeSpec,
 )
 from temporal_plans.domain.task import TaskState
+from temporal_plans.messages.cluster import LaunchInput
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch users")
 
@@ -342,6 +344,29 @@ async def test_volumes_keep_what_is_in_them_and_are_shared(agent: Bench) -> None
     assert agent.read("two").split() == ["hello-0-one", "hello-0-one", "old", *["hello-0-one"] * 2]
 
 
+async def test_a_volume_outlives_the_removal_of_its_task_until_the_reservation_ends(
+    agent: Bench,
+) -> None:
+    """Tasks and sets come and go with configurations; the pod and its reservation stay."""
+    data = (VolumeSpec(path="data", size=10),)
+    pod = pod_spec(task_spec("cat data/log", name="one"))
+    both = pod.but(
+        tasks=(*pod.tasks, task_spec("echo kept >> data/log", name="two").but(resource_set="side")),
+        resource_sets=(*pod.resource_sets, ResourceSet(id="side", memory=32, volumes=data)),
+    )
+    assert (await agent.run(order(pod))).state is TaskState.FAILED
+    held = reservation(volume("v1", "data", "side"))
+    added = order(both, held=held, tasks={"two-a": "two"})
+    assert (await agent.run(added)).state is TaskState.FINISHED
+    removed = order(pod, held=held, tasks={"one-a": "one"})
+    assert (await agent.run(removed)).state is TaskState.FAILED, "it is not this task's volume"
+    back = order(both, held=held, tasks={"two-b": "two"})
+    assert (await agent.run(back)).state is TaskState.FINISHED
+    assert (agent.work_dir.volume("v1") / "log").read_text() == "kept\nkept\n"
+    await within(agent.runner.destroy(held.id))
+    assert not agent.work_dir.volume("v1").exists()
+
+
 async def test_destroy_deletes_volumes_and_sandboxes_and_forbids_more(
     agent: Bench, tmp_path: Path
 ) -> None:
@@ -571,6 +596,66 @@ async def test_readiness_is_told_once_it_is_reached(agent: Bench, restart: bool)
 
 async def test_without_a_readiness_check_ready_is_unknown(agent: Bench) -> None:
     assert (await agent.launch(order(pod_spec(task_spec("sleep 1000"))))).ready is None
+
+
+# --- paused tasks (reference 6.8) ---------------------------------------------------------------
+
+
+def paused(pod: PodSpec) -> LaunchInput:
+    asked = order(pod)
+    return asked.but(tasks=tuple(launch.but(paused=True) for launch in asked.tasks))
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["same agent", "new agent"])
+async def test_a_paused_task_runs_the_pause_command_and_no_checks(
+    agent: Bench, restart: bool
+) -> None:
+    task = task_spec(
+        "touch ran",
+        env={"PORT": "80"},
+        configs=(ConfigTemplate(name="c", template="port {{PORT}}", dest="c"),),
+        health_check=health("touch checked; false"),
+        readiness_check=ReadinessCheck(cmd="touch checked", interval=0.1, timeout=5, delay=0),
+    )
+    asked = paused(pod_spec(task))
+    task_id = asked.tasks[0].task_id
+    first = await agent.launch(asked)
+    assert (first.state, first.ready, first.message) == (TaskState.RUNNING, None, "paused")
+    if restart:
+        await agent.restart()
+        assert (await agent.launch(asked)).state is TaskState.RUNNING
+    await eventually(lambda: "is paused" in agent.read(task_id), "it says so")
+    assert agent.read(task_id, "c") == "port 80"
+    known = agent.runner.task(task_id)
+    assert (known.record.health_check, known.record.readiness_check) == (None, None)
+    assert known.record.paused
+    await eventually(lambda: bool(known.monitors), "it is watched")
+    assert [monitor.get_name() for monitor in known.monitors] == ["watch"]
+    killed = await agent.kill(task_id, grace=1000)
+    assert (killed.state, killed.message) == (
+        TaskState.KILLED,
+        "a test said so (ended by SIGTERM)",
+    )
+    sandbox = agent.directory(task_id).sandbox
+    assert not (sandbox / "ran").exists()
+    assert not (sandbox / "checked").exists()
+
+
+async def test_a_task_can_have_a_pause_command_of_its_own(agent: Bench) -> None:
+    task = task_spec("exit 1", env={"PAUSE_OVERRIDE_CMD": "echo $TASK_NAME naps; exit 3"})
+    asked = paused(pod_spec(task))
+    assert (await agent.run(asked)).exit_code == 3
+    assert agent.read(asked.tasks[0].task_id) == "hello-0-server naps\n"
+
+
+async def test_one_task_of_a_pod_is_paused_and_the_other_is_not(agent: Bench) -> None:
+    pod = pod_spec(task_spec("exit 1", name="one"), task_spec("echo works", name="two"))
+    asked = order(pod, tasks={"1": "one", "2": "two"})
+    one, two = asked.tasks
+    await agent.runner.launch(asked.but(tasks=(one.but(paused=True), two)), lambda text: None)
+    assert (await agent.last("2")).state is TaskState.FINISHED
+    assert agent.read("2") == "works\n"
+    assert not agent.runner.task("1").over
 
 
 # --- the activity that runs a task to its end -------------------------------------------------

@@ -14,6 +14,13 @@ from temporal_plans.client.gateway import (
     WorkflowIsClosed,
     WorkflowIsOpen,
 )
+from temporal_plans.client.schedules import (
+    ScheduleExists,
+    ScheduleLine,
+    ScheduleOrder,
+    ScheduleView,
+)
+from temporal_plans.messages.scheduled import ScheduledPlan
 
 Model = TypeVar("Model", bound=BaseModel)
 Answer = BaseModel | Exception
@@ -30,6 +37,8 @@ class FakeWorkflow:
     ended: Ended | None = None
     input: BaseModel | None = None
     result: BaseModel | None = None
+    results: dict[str, BaseModel] = field(default_factory=dict[str, BaseModel])
+    """those of earlier runs, by run id, oldest first"""
 
 
 @dataclass(frozen=True)
@@ -42,15 +51,89 @@ class Call:
 
 
 @dataclass
+class FakeSchedules:
+    """Schedules that never run."""
+
+    orders: dict[str, ScheduleOrder] = field(default_factory=dict[str, ScheduleOrder])
+    told: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+
+    async def create(self, order: ScheduleOrder) -> None:
+        if order.id in self.orders:
+            raise ScheduleExists
+        self.orders[order.id] = order
+
+    async def show(self, schedule_id: str) -> ScheduleView:
+        order = self._known(schedule_id)
+        work = order.work
+        if isinstance(work, ScheduledPlan):
+            service, name, parameters = work.service, work.plan, work.parameters
+        else:
+            service, name, parameters = "", work.name, work.arguments
+        return ScheduleView(
+            id=order.id,
+            when=order.when,
+            note=order.note,
+            plan=name,
+            service=service,
+            parameters=parameters,
+            overlap=order.overlap,
+        )
+
+    async def pause(self, schedule_id: str, note: str) -> None:
+        self._tell(schedule_id, "pause", note)
+
+    async def unpause(self, schedule_id: str, note: str) -> None:
+        self._tell(schedule_id, "unpause", note)
+
+    async def trigger(self, schedule_id: str) -> None:
+        self._tell(schedule_id, "trigger")
+
+    async def delete(self, schedule_id: str) -> None:
+        self._tell(schedule_id, "delete")
+        del self.orders[schedule_id]
+
+    async def list(self) -> list[ScheduleLine]:
+        return [
+            ScheduleLine(id=order.id, when=order.when, note=order.note)
+            for order in self.orders.values()
+        ]
+
+    def _tell(self, schedule_id: str, what: str, note: str = "") -> None:
+        self._known(schedule_id)
+        self.told.append((what, schedule_id, note))
+
+    def _known(self, schedule_id: str) -> ScheduleOrder:
+        if schedule_id not in self.orders:
+            raise NoSuchWorkflow(schedule_id)
+        return self.orders[schedule_id]
+
+
+@dataclass
 class FakeGateway:
     """A ``Gateway``; everything that changes something is kept in ``told``."""
 
     workflows: dict[str, FakeWorkflow] = field(default_factory=dict[str, FakeWorkflow])
     agents: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
     told: list[Call] = field(default_factory=list[Call])
+    begins: dict[str, Answer] = field(default_factory=dict[str, Answer])
+    """what a workflow that an update starts answers to it"""
+    ends_with: dict[str, str] = field(default_factory=dict[str, str])
+    """which workflow ends once another was looked at"""
+    schedules: FakeSchedules = field(default_factory=FakeSchedules)
 
     async def describe(self, workflow_id: str) -> Execution:
         return Execution(workflow_id, THEN, ended=self._known(workflow_id).ended)
+
+    async def runs(self, workflow_id: str, limit: int) -> list[Execution]:
+        if workflow_id not in self.workflows:
+            return []
+        workflow = self.workflows[workflow_id]
+        newest = Execution(workflow_id, THEN, ended=workflow.ended)
+        earlier = [
+            Execution(workflow_id, THEN, THEN + timedelta(minutes=1), Ended.COMPLETED, run_id)
+            for run_id in reversed(workflow.results)
+        ]
+        return [newest, *earlier][:limit]
 
     async def list(self, query: str, limit: int) -> list[Execution]:
         running = "'Running'" in query
@@ -73,6 +156,8 @@ class FakeGateway:
         workflow = self._known(workflow_id)
         if open_only and workflow.ended is not None:
             raise WorkflowIsClosed(workflow.ended)
+        if workflow_id in self.ends_with:
+            self.workflows[self.ends_with[workflow_id]].ended = Ended.COMPLETED
         return _given(workflow.answers[name], result)
 
     async def update(
@@ -100,13 +185,16 @@ class FakeGateway:
         name: str,
         result: type[Model],
     ) -> Model:
+        if workflow_id not in self.workflows and name in self.begins:
+            self.workflows[workflow_id] = FakeWorkflow(workflow_type, {name: self.begins[name]})
         return await self.update(workflow_id, name, argument, result)
 
-    async def input_of(self, workflow_id: str, model: type[Model]) -> Model:
+    async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
         return _given(self._known(workflow_id).input, model)
 
-    async def result_of(self, workflow_id: str, model: type[Model]) -> Model:
-        return _given(self._known(workflow_id).result, model)
+    async def result_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
+        workflow = self._known(workflow_id)
+        return _given(workflow.results.get(run_id, workflow.result), model)
 
     async def ask_agent(
         self,

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from temporal_plans.activities.agent.environment import Place, task_environment, variable_name
+from temporal_plans.activities.agent.environment import (
+    DEFAULT_PAUSE_COMMAND,
+    PAUSE_COMMAND,
+    Place,
+    command_of,
+    task_environment,
+    variable_name,
+)
 from temporal_plans.domain.cluster import Reservation, ReservedResource
 from temporal_plans.domain.service import (
     ConfigTemplate,
@@ -151,3 +158,18 @@ def test_a_service_in_a_folder_keeps_its_raw_name() -> None:
 @pytest.mark.parametrize(("text", "name"), [("a-b.c/d", "A_B_C_D"), ("ÄB1", "_B1"), ("", "")])
 def test_variable_names(text: str, name: str) -> None:
     assert variable_name(text) == name
+
+
+@pytest.mark.parametrize(
+    ("env", "paused", "runs"),
+    [
+        pytest.param({}, False, "true", id="not paused"),
+        pytest.param({PAUSE_COMMAND: "nap"}, False, "true", id="not paused, has one"),
+        pytest.param({}, True, DEFAULT_PAUSE_COMMAND, id="paused"),
+        pytest.param({PAUSE_COMMAND: ""}, True, DEFAULT_PAUSE_COMMAND, id="an empty one"),
+        pytest.param({PAUSE_COMMAND: "nap"}, True, "nap", id="one of its own"),
+    ],
+)
+def test_the_command_of_a_task(env: dict[str, str], paused: bool, runs: str) -> None:
+    task = TaskSpec(name="server", goal=Goal.RUNNING, cmd="true", resource_set="main")
+    assert command_of(task, env, paused=paused) == runs

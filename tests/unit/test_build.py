@@ -169,6 +169,11 @@ def test_work(step: build.Step, work: Work) -> None:
             id="parallel-canary",
         ),
         pytest.param(
+            build.canary(then="max-parallel", limit=3),
+            StrategySpec(name="max-parallel-canary", limit=3),
+            id="max-parallel-canary",
+        ),
+        pytest.param(
             build.max_parallel(3), StrategySpec(name="max-parallel", limit=3), id="max-parallel"
         ),
         pytest.param(
@@ -195,7 +200,8 @@ def test_every_function_of_the_package_is_offered() -> None:
     functions = set(build.__all__)
     assert functions >= set(WORDS)
     assert functions >= {name.replace("-", "_") for name in BUILT_IN}
-    made = {build.canary(then=then).name for then in ("serial", "parallel", "dependency")}
+    orders = ("serial", "parallel", "dependency", "max-parallel")
+    made = {build.canary(then=then).name for then in orders}
     assert made == set(CANARIES) - {"serial-canary"}
 
 

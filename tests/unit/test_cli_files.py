@@ -61,7 +61,7 @@ def test_kind_of(tmp_path: Path, text: str, kind: FileKind) -> None:
     [
         pytest.param("name: x\n", "is neither a service nor a plan file", id="neither"),
         pytest.param("pods: {}\nphases: {}\n", "has both pods and phases", id="both"),
-        pytest.param("", "is neither a service nor a plan file", id="empty"),
+        pytest.param("", "is empty", id="empty"),
         pytest.param("[1, 2]", "is neither a service nor a plan file", id="list"),
     ],
 )

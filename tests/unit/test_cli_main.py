@@ -3,92 +3,37 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
-from temporal_plans.cli import main as cli
 from temporal_plans.cli import running
 from temporal_plans.cli.flags import ConnectionFlags
 from temporal_plans.client.connection import Connection, ServerUnreachableError
 from temporal_plans.client.errors import Refused
 from temporal_plans.client.gateway import Ended
-from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.commands import Command, Outcome
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import CommandLog, LogEntry
 from temporal_plans.messages.service import PlanRecord, ServiceStatus
+from unit.cli_kit import DONE, Run
 from unit.fake_gateway import THEN, Call, FakeGateway, FakeWorkflow
-from unit.views import plan, reference_plan
+from unit.views import plan
 
 COMMANDS = [
-    *("dev", "demo", "worker", "agent", "validate", "schema", "deploy", "run"),
-    *("list", "show", "explain", "log", "agents", "pods", "tasks", "logs"),
+    *("dev", "demo", "worker", "agent", "validate", "schema", "run"),
+    *("deploy", "diff", "rollback", "uninstall", "configs"),
+    *("list", "show", "explain", "log", "history", "agents", "logs", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
+    *("remove-agent", "config", "pod", "schedule"),
 ]
-
-DONE = Outcome(code=200, message="Received cmd")
-
-
-class Ran:
-    """What one command line came to."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def gateway() -> FakeGateway:
-    """The service hello-world with its plan deploy, which does whatever it is told."""
-    records = (PlanRecord(name="deploy", workflow_id="hello-world/deploy", priority=0),)
-    status = ServiceStatus(name="hello-world", config_id="1", pool="default", plans=records)
-    verbs = ("start", "stop", "continue", "interrupt", "restart", "force_complete")
-    answers: dict[str, BaseModel | Exception] = dict.fromkeys(verbs, DONE)
-    answers["status"] = reference_plan()
-    return FakeGateway(
-        {
-            "service/hello-world": FakeWorkflow("Service", {"status": status}),
-            "hello-world/deploy": FakeWorkflow("Plan", answers),
-        }
-    )
-
-
-@pytest.fixture
-def connections() -> list[Connection]:
-    """The connections that commands asked for."""
-    return []
-
-
-@pytest.fixture
-def run(
-    gateway: FakeGateway,
-    connections: list[Connection],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Callable[..., Ran]:
-    async def connect(connection: Connection, **_: object) -> None:
-        connections.append(connection)
-
-    monkeypatch.setattr(running, "connect", connect)
-
-    def client(_: object) -> PlansClient:
-        return PlansClient(gateway=gateway)
-
-    monkeypatch.setattr(running, "PlansClient", client)
-    monkeypatch.delenv("TEMPORAL_PLAN_SERVICE", raising=False)
-
-    def ran(*arguments: str) -> Ran:
-        code = cli.run(arguments)
-        out, err = capsys.readouterr()
-        return Ran(code, out, err)
-
-    return ran
-
-
-Run = Callable[..., Ran]
-
+NOUNS = {
+    "config": ["list", "show", "diff"],
+    "pod": ["restart", "replace", "pause", "resume"],
+    "schedule": ["create", "list", "show", "pause", "unpause", "trigger", "delete"],
+}
+"""The commands that have commands of their own."""
 
 # --- help ---------------------------------------------------------------------------------------
 
@@ -100,6 +45,16 @@ def test_every_command_has_help_with_examples(run: Run, command: str) -> None:
     assert "Examples:" in help_text.out
     assert f"temporal-plan {command}" in help_text.out
     assert "Connection" not in help_text.out
+
+
+@pytest.mark.parametrize(
+    ("noun", "command"), [(noun, command) for noun in NOUNS for command in NOUNS[noun]]
+)
+def test_every_command_of_a_noun_has_help_with_examples(run: Run, noun: str, command: str) -> None:
+    help_text = run(noun, command, "--help")
+    assert help_text.code == 0
+    assert f"temporal-plan {noun} {command}" in help_text.out
+    assert command in run(noun, "--help").out
 
 
 def test_help_lists_the_commands_and_not_their_aliases(run: Run) -> None:

@@ -355,9 +355,46 @@ def test_a_volume_keeps_its_size_and_disk_whatever_is_wanted() -> None:
 
 
 def test_what_is_no_longer_wanted_is_given_back() -> None:
-    reservation = held(volumes(VolumeWant(path="x", size=1000)))
-    outcome = again(reservation, volumes(VolumeWant(path="y", size=1000)))
-    assert amounts(outcome) == {("s", "volume", "y"): 1000}
+    gone = SetWant(id="t", cpus=1, memory=10, ports=(PortWant(name="p"),))
+    reservation = held(S, gone)
+    outcome = again(reservation, S)
+    assert amounts(outcome) == {("s", "cpus", ""): 1, ("s", "memory", ""): 100}
+
+
+def test_a_volume_stays_with_the_pod_when_its_task_is_removed() -> None:
+    gone = SetWant(
+        id="t",
+        cpus=1,
+        volumes=(VolumeWant(path="x", size=700), VolumeWant(path="m", size=50, type="MOUNT")),
+    )
+    given = offer(disk=1000, mounts=(PLAIN,))
+    reservation = held(S, gone, given=given)
+    outcome = again(reservation, S, given=given)
+    kept = {("t", "volume", "x"): 700, ("t", "volume", "m"): 100}
+    assert amounts(outcome) == {("s", "cpus", ""): 1, ("s", "memory", ""): 100, **kept}
+    smaller = reservation.but(resources=outcome.resources)
+    assert again(smaller, S, given=given).resources == smaller.resources
+    assert set(again(smaller, S, gone, given=given).resources) == set(reservation.resources)
+    more = again(smaller, S, volumes(VolumeWant(path="y", size=301)).but(id="u"), given=given)
+    assert more.reasons == (("disk", "set u wants 301 MB of disk for y, 300 of 1000 are free"),)
+
+
+def test_a_new_set_in_a_pod_that_runs_is_reserved_beside_what_it_has() -> None:
+    reservation = held(S, ports(PortWant(name="a")).but(id="p"))
+    new_set = SetWant(
+        id="n", cpus=0.5, ports=(PortWant(name="b"),), volumes=(VolumeWant(path="d", size=10),)
+    )
+    outcome = again(reservation, S.but(cpus=2), ports(PortWant(name="a")).but(id="p"), new_set)
+    before = {(one.set, one.kind, one.name): one for one in reservation.resources}
+    after = {(one.set, one.kind, one.name): one for one in outcome.resources}
+    assert after["s", "cpus", ""] == before["s", "cpus", ""].but(value=2)
+    unchanged = before.keys() - {("s", "cpus", "")}
+    assert {slot: after[slot] for slot in unchanged} == {slot: before[slot] for slot in unchanged}
+    assert {slot[1]: after[slot].value for slot in after.keys() - before.keys()} == {
+        "cpus": 0.5,
+        "port": 1026,
+        "volume": 10,
+    }
 
 
 def test_used_gives_back_exactly_what_it_took() -> None:

@@ -275,10 +275,9 @@ def test_files(tmp_path: Path) -> None:
             id="depends-on-later",
         ),
         pytest.param(
-            "name: p\nstrategy: {name: max-parallel, limit: 2}\n"
-            "phases: {a: , b: {depends-on: [a]}}",
+            "name: p\nstrategy: {name: waves, waves: [2]}\nphases: {a: , b: {depends-on: [a]}}",
             "phases.b.depends-on",
-            "max-parallel does not keep this",
+            "waves does not keep this",
             id="depends-on-unheeded",
         ),
         pytest.param(step("{}"), "phases.p.steps.s", "says no work", id="no-work"),

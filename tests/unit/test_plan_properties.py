@@ -65,6 +65,7 @@ STRATEGIES = [
     *(StrategySpec(name="waves", waves=waves) for waves in ((), (1, 2), ("50%",), (1, "40%"))),
     *(StrategySpec(name=name, proceeds=i) for name in sorted(CANARIES) for i in (1, 2)),
     StrategySpec(name="parallel-canary", proceeds=3),
+    StrategySpec(name="max-parallel-canary", proceeds=3, limit=2),
 ]
 WORKS: list[Work] = [
     *(
@@ -80,7 +81,7 @@ WORKS: list[Work] = [
 @st.composite
 def edges(draw: st.DrawFn, before: Sequence[str], strategy: StrategySpec) -> tuple[str, ...]:
     """Names among those before, for a strategy that follows them."""
-    if not before or not strategy.name.startswith("dependency"):
+    if not before or not strategy.name.startswith(("dependency", "max-parallel")):
         return ()
     chosen = draw(st.integers(0, 2 ** len(before) - 1))
     return tuple(name for i, name in enumerate(before) if chosen >> i & 1)
@@ -140,9 +141,11 @@ def may_begin(spec: StrategySpec, children: Sequence[Child], index: int) -> bool
     """Whether the order lets the child begin (reference 2, written down a second time)."""
     mine = children[index]
     others = [child for i, child in enumerate(children) if i != index]
-    if any(child.gated for child in children):
-        return mine.canary and not mine.gated
     order = spec.name.removesuffix("-canary").replace("canary", "serial")
+    if any(child.gated for child in children) and not (mine.canary and not mine.gated):
+        return False
+    if any(child.gated for child in children) and order != "max-parallel":
+        return True
     if order == "parallel":
         return True
     if order == "serial":
@@ -150,6 +153,9 @@ def may_begin(spec: StrategySpec, children: Sequence[Child], index: int) -> bool
     if order == "dependency":
         return all(child.complete for child in children if child.name in mine.depends_on)
     if order == "max-parallel":
+        after = {child.name for child in children if not child.complete}
+        if not after.isdisjoint(mine.depends_on):
+            return False
         return mine.begun or sum(child.begun for child in others) < (spec.limit or 1)
     if order == "random":
         return mine.begun or not any(child.begun and not child.broken for child in others)

@@ -351,10 +351,104 @@ def test_an_agent_in_use_leaves_only_by_force() -> None:
     with pytest.raises(pool.AgentInUseError, match="being destroyed"):
         pool.deregister(released, "a", NOW)
     change = pool.deregister(ledger, "a", NOW, force=True)
-    assert change.ledger == Ledger(serial=1)
-    assert change.effects == (AgentGone("a", (OWNER,)),)
+    assert change.ledger.but(departed={}) == Ledger(serial=1)
+    assert change.effects == (AgentGone("a", (OWNER,), by_operator=True),)
     idle = pool.destroyed(released, held(ledger).id, NOW).ledger
     assert pool.deregister(idle, "a", NOW).ledger.agents == {}
+
+
+def test_what_is_being_destroyed_leaves_with_its_agent() -> None:
+    ledger = reserved(with_agents(info("a")), want(0))
+    condemned = pool.lost(pool.release(ledger, want(0).key, NOW).ledger, "a", NOW).ledger
+    change = pool.deregister(condemned, "a", LATER, force=True)
+    assert change.ledger.but(departed={}) == Ledger(serial=1)
+    assert change.effects == ()
+
+
+def test_a_removed_agent_comes_back_as_new_and_destroys_what_it_had() -> None:
+    ledger = reserved(with_agents(info("a", lineage="l"), info("b", cpus=0.5)), want(0), want(1))
+    ledger = pool.release(ledger, want(1).key, NOW).ledger
+    left = {held(ledger).id, *ledger.condemned}
+    gone = pool.deregister(ledger, "a", NOW, force=True).ledger
+    back = pool.register(gone, info("a", lineage="l"), LATER).ledger
+    assert back.agents["a"].registered == LATER
+    assert back.agents["a"].used.reservations == 0
+    assert (set(back.condemned), back.departed) == (left, {})
+    again = pool.reserve(back, want(0), LATER)
+    assert again.reservation is None, "first the former one of the same pod is destroyed"
+    for one in left:
+        back = pool.destroyed(back, one, LATER).ledger
+    assert back.agents["a"].used.cpus == 0
+
+
+def test_another_agent_under_the_id_of_a_removed_one_is_not_asked_for_its_leavings() -> None:
+    ledger = reserved(with_agents(info("a", lineage="l")), want(0))
+    gone = pool.deregister(ledger, "a", NOW, force=True).ledger
+    other = pool.register(gone, info("a", lineage="m"), LATER).ledger
+    assert (other.condemned, list(other.departed)) == ({}, ["a"])
+
+
+def test_of_removed_agents_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "DEPARTED_KEPT", 3)
+    ledger = Ledger()
+    for name in "abc":
+        ledger = pool.register(ledger, info(name), NOW).ledger
+        ledger = reserved(ledger, want(0), want(1))
+        ledger = pool.deregister(ledger, name, NOW, force=True).ledger
+    assert list(ledger.departed) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("holder", "comes", "taken"),
+    [
+        pytest.param("l", "l", False, id="a restart"),
+        pytest.param("l", "m", True, id="another work directory"),
+        pytest.param("", "m", False, id="holder without a lineage"),
+        pytest.param("l", "", False, id="comer without a lineage"),
+    ],
+)
+def test_the_id_of_a_live_agent_is_taken(holder: str, comes: str, taken: bool) -> None:
+    ledger = with_agents(info("a", lineage=holder))
+    comer = info("a", boot="2", lineage=comes).but(hostname="elsewhere")
+    if taken:
+        with pytest.raises(pool.AgentIdTakenError, match=r"'a' is taken: .* on host host-a, alive"):
+            pool.register(ledger, comer, LATER)
+    else:
+        assert pool.register(ledger, comer, LATER).ledger.agents["a"].info == comer
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["unreachable", "lost"])
+def test_who_takes_the_place_of_a_silent_agent_has_none_of_its_tasks(lost: bool) -> None:
+    ledger = reserved(with_agents(info("a", lineage="l")), want(0))
+    silent = pool.unreachable(ledger, "a", NOW).ledger
+    if lost:
+        silent = pool.lost(silent, "a", NOW).ledger  # its owners are told by that
+    change = pool.register(silent, info("a", lineage="m"), LATER)
+    assert change.effects == (() if lost else (AgentGone("a", (OWNER,)),))
+    assert change.ledger.reservations == ledger.reservations
+    record = change.ledger.agents["a"]
+    assert (record.state, record.registered) == (AgentState.ALIVE, LATER)
+    with pytest.raises(pool.AgentIdTakenError):
+        pool.register(change.ledger, info("a", lineage="l"), LATER)
+
+
+def test_an_agent_without_an_id_is_refused() -> None:
+    with pytest.raises(pool.NamelessAgentError):
+        pool.register(Ledger(), info(""), NOW)
+
+
+def test_what_is_left_to_destroy_of_a_key() -> None:
+    ledger = reserved(with_agents(info("a"), info("b")), want(0))
+    first = held(ledger)
+    moved = pool.reserve(ledger, want(0, permanent=True, replaces=first.id), LATER).change.ledger
+    second = held(moved)
+    ledger = pool.release(moved, want(0).key, LATER).ledger
+    assert pool.left_to_destroy(ledger, want(0).key, second) == second
+    assert pool.left_to_destroy(ledger, want(0).key, None) == second
+    ledger = pool.destroyed(ledger, second.id, LATER).ledger
+    assert pool.left_to_destroy(ledger, want(0).key, second) is None
+    assert pool.left_to_destroy(ledger, want(0).key, None) == first
+    assert pool.left_to_destroy(ledger, want(1).key, None) is None
 
 
 def test_an_unknown_agent_cannot_leave() -> None:

@@ -11,6 +11,7 @@ from temporal_plans.domain import pool
 from temporal_plans.domain.cluster import (
     AgentInfo,
     AgentResources,
+    AgentState,
     MountDisk,
     PortWant,
     Requirement,
@@ -121,12 +122,27 @@ class PoolMachine(RuleBasedStateMachine):
         self.register("a", resources[0], "z1")
         self.register("b", resources[1], "z2")
 
-    @rule(name=AGENTS, resources=RESOURCES, zone=st.sampled_from([None, "z1", "z2"]))
-    def register(self, name: str, resources: AgentResources, zone: str | None) -> None:
-        if name in self.ledger.agents:
+    @rule(
+        name=AGENTS,
+        resources=RESOURCES,
+        zone=st.sampled_from([None, "z1", "z2"]),
+        lineage=st.sampled_from(["", "l", "m"]),
+    )
+    def register(
+        self, name: str, resources: AgentResources, zone: str | None, lineage: str = ""
+    ) -> None:
+        info = AgentInfo(
+            id=name, hostname=f"host-{name}", zone=zone, resources=resources, lineage=lineage
+        )
+        known = self.ledger.agents.get(name)
+        try:
+            self.apply(lambda ledger, now: pool.register(ledger, info, now))
+        except pool.AgentIdTakenError:
+            assert known is not None
+            assert known.state is AgentState.ALIVE
+            return
+        if known is not None:
             self.shrunk.add(name)
-        info = AgentInfo(id=name, hostname=f"host-{name}", zone=zone, resources=resources)
-        self.apply(lambda ledger, now: pool.register(ledger, info, now))
 
     @rule(name=AGENTS)
     def heard(self, name: str) -> None:
@@ -224,6 +240,11 @@ class PoolMachine(RuleBasedStateMachine):
     def what_waits_does_not_fit(self) -> None:
         for waiting in self.ledger.waiting.values():
             assert pool.explain(self.ledger, waiting.requirement, self.now)
+
+    @invariant()
+    def what_is_to_be_destroyed_is_on_an_agent_that_is_here(self) -> None:
+        for one in self.condemned():
+            assert one.agent in self.ledger.agents
 
     @invariant()
     def keys_and_ids_name_one_thing_each(self) -> None:

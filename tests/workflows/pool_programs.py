@@ -31,7 +31,7 @@ class Owner:
 
     def __init__(self) -> None:
         self._offered: list[str] = []
-        self._lost: list[str] = []
+        self._lost: list[AgentLostMessage] = []
         self._holds: tuple[str, ...] = ()
 
     @workflow.run
@@ -44,7 +44,7 @@ class Owner:
 
     @workflow.signal
     def agent_lost(self, message: AgentLostMessage) -> None:
-        self._lost.append(message.agent)
+        self._lost.append(message)
 
     @workflow.signal
     def hold(self, message: Holdings) -> None:
@@ -56,7 +56,7 @@ class Owner:
 
     @workflow.query
     def lost_agents(self) -> list[str]:
-        return self._lost
+        return [f"{one.agent}{' removed' if one.by_operator else ''}" for one in self._lost]
 
     @workflow.query
     def holdings(self) -> Holdings:
@@ -110,6 +110,7 @@ class BareAgent:
         self._boots = 0
         self._mute = asyncio.Event()
         self.agent = agent
+        self.lineage = ""
         self.resources = AgentResources(cpus=cpus, memory=1000)
         self.destroyed: list[str] = []
         self.may_destroy = asyncio.Event()
@@ -127,14 +128,18 @@ class BareAgent:
         if register:
             await self.register()
 
-    async def register(self) -> None:
-        info = AgentInfo(
+    @property
+    def info(self) -> AgentInfo:
+        return AgentInfo(
             id=self.agent,
             hostname=f"host-{self.agent}",
             resources=self.resources,
             boot=str(self._boots),
+            lineage=self.lineage,
         )
-        await self._pool.signal("register", info)
+
+    async def register(self) -> None:
+        await self._pool.signal("register", self.info)
 
     def mute(self) -> None:
         """No more heartbeats, as if the machine hung."""

@@ -29,6 +29,7 @@ from temporal_plans.messages.cluster import (
     PoolInput,
     PoolStatus,
     ReleaseInput,
+    ReleaseResult,
     ReservationKey,
     ReserveInput,
     pool_id,
@@ -222,7 +223,7 @@ async def test_what_is_released_is_destroyed_before_others_get_it(world: World) 
     assert not release.done()
     agent.may_destroy.set()
     result = await release
-    assert (result.reservation, result.destroyed) == (reservation, True)
+    assert result == ReleaseResult(reservation=reservation)
     assert agent.destroyed == [reservation.id]
     await world.until_told(second, "was_offered", [want(second).key])
 
@@ -267,11 +268,16 @@ async def test_what_a_lost_agent_held_is_destroyed_when_it_is_back(world: World)
     await agent.stop()
     await world.until_state(agent, AgentState.LOST)
     request = ReleaseInput(pool=world.pool, key=reservation.key)
-    await release_in_pool(world.client, request)  # does not wait for an agent that is gone
+    for held in (reservation, None):
+        result = await release_in_pool(world.client, request)  # does not wait for who is gone
+        assert result == ReleaseResult(
+            reservation=held, destroyed=True, agent=agent.agent, agent_state=AgentState.LOST
+        )
     assert agent.destroyed == []
     await agent.start()
     await until(lambda: _value(agent.destroyed), [reservation.id])
     await world.until(lambda status: status.agents[0].free_cpus == 4)
+    assert await release_in_pool(world.client, request) == ReleaseResult()
 
 
 async def _value(value: object) -> object:
@@ -381,11 +387,59 @@ async def test_an_agent_leaves_for_good(world: World) -> None:
         DeregisterRequest(agent=agent.agent, force=True),
         result_type=DeregisterResult,
     )
-    assert result.dropped == (want(owner).key,)
-    await world.until_told(owner, "lost_agents", [agent.agent])
+    assert result == DeregisterResult(dropped=(want(owner).key,), alive=True)
+    await world.until_told(owner, "lost_agents", [f"{agent.agent} removed"])
     status = await world.status()
     assert (status.agents, status.reservations) == ((), ())
     await until(lambda: _watches(world), 0)
+
+
+async def test_an_agent_removed_with_all_it_had_destroys_it_should_it_come_back(
+    world: World,
+) -> None:
+    await world.start_pool(QUICK.but(check_owners_every=timedelta(minutes=5)))
+    agent = await world.agent("a")
+    owner = await world.owner()
+    await world.reserve(owner, 0)
+    await world.reserve(owner, 1)
+    held = {one.id for one in (await world.status()).reservations}
+    await agent.stop()
+    await world.until_state(agent, AgentState.LOST)
+    released = ReleaseInput(pool=world.pool, key=want(owner, 1).key)
+    await release_in_pool(world.client, released)
+    result = await world.handle.execute_update(
+        "deregister",
+        DeregisterRequest(agent=agent.agent, force=True),
+        result_type=DeregisterResult,
+    )
+    assert result == DeregisterResult(dropped=(want(owner).key,))
+    assert await release_in_pool(world.client, released) == ReleaseResult()
+    await agent.start()
+    await until(lambda: _value(set(agent.destroyed)), held)
+    status = await world.until(lambda status: len(status.agents) == 1)
+    assert (status.agents[0].reservations, status.agents[0].free_cpus) == (0, 4)
+
+
+async def test_the_id_of_a_live_agent_is_refused_to_another(world: World) -> None:
+    await world.start_pool()
+    agent = await world.agent("a")
+    agent.lineage = "first"
+    await world.handle.execute_update("register", agent.info)  # again, as after a restart
+    stranger = agent.info.but(lineage="second", hostname="elsewhere", boot="x")
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await world.handle.execute_update("register", stranger)
+    assert f"on host host-{agent.agent}, alive since" in str(refused.value.cause)
+    await world.handle.signal("register", stranger)
+    [view] = (await world.status()).agents
+    assert (view.info, view.state) == (agent.info, AgentState.ALIVE)
+    owner = await world.owner()
+    await world.reserve(owner)
+    agent.mute()
+    await world.until_state(agent, AgentState.UNREACHABLE)
+    await world.handle.execute_update("register", stranger)
+    [view] = (await world.status()).agents
+    assert (view.info, view.reservations) == (stranger, 1)
+    await world.until_told(owner, "lost_agents", [agent.agent])
 
 
 async def test_its_table_is_shown_and_its_history_replays(

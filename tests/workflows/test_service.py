@@ -341,7 +341,7 @@ async def test_a_zombie_of_the_run_before_is_killed(plans: Kit) -> None:
 
     async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
         zombies = (TaskRef(task_id="zombie", agent=agent),)
-        handle = await started(plans, state=ServiceState(zombies=zombies))
+        handle = await started(plans, state=ServiceState(doomed=zombies))
         async with asyncio.timeout(20):
             while not killed:
                 await asyncio.sleep(0.05)

@@ -101,18 +101,23 @@ async def reserve_in_pool(
 
 async def release_in_pool(client: Client, request: ReleaseInput) -> ReleaseResult:
     """Give a reservation up, and wait until its agent has destroyed it, or is not alive (it then
-    does when it is back). Releasing what is not held is fine.
+    does when it is back; ``agent`` and ``agent_state`` say so). Releasing what is not held is fine.
     """
-    question = ReleaseRequest(key=request.key, destroy=request.destroy)
     first: ReleaseResult | None = None
     pauses = _Pauses()
     while True:
-        async with _lanes(client).releases:
-            result = await _update(client, request.pool, "release", question, ReleaseResult, None)
+        result = await release_once(client, request)
         first = first or result
         if result.destroyed:
-            return first.but(destroyed=True)
+            return result.but(reservation=first.reservation)
         await pauses.pause()
+
+
+async def release_once(client: Client, request: ReleaseInput) -> ReleaseResult:
+    """Give a reservation up, and say how far its agent is with destroying it."""
+    question = ReleaseRequest(key=request.key, destroy=request.destroy)
+    async with _lanes(client).releases:
+        return await _update(client, request.pool, "release", question, ReleaseResult, None)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from temporalio.client import (
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
+    WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
 )
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
@@ -34,7 +36,7 @@ class PlanActivities:
     @activity.defn(name="start_plan")
     async def start_plan(self, start: PlanStart) -> None:
         """Start a plan's workflow, once for each ``run``: a retry finds it by its memos."""
-        starter = activity.info().workflow_run_id or ""
+        starter = start.starter or activity.info().workflow_run_id or ""
         described = await self._describe(start.workflow_id)
         if described is not None and await _start_of(described) == (start.run, starter):
             return
@@ -74,16 +76,36 @@ class PlanActivities:
         an end; one that failed or was terminated begins from nothing."""
         input = start.input
         if not input.first:
-            return input
+            return input.but(log=await self._log_of(start)) if start.keep_log else input
         ended = self._client.get_workflow_handle(start.workflow_id, result_type=PlanResult)
         try:
             result = await ended.result(rpc_timeout=timedelta(seconds=10))
             log = await ended.query("log", result_type=CommandLog)
-        except (WorkflowFailureError, RPCError):
+        except (
+            WorkflowFailureError,
+            WorkflowQueryFailedError,
+            WorkflowQueryRejectedError,
+            RPCError,
+        ):
             return input.but(first=tuple(c for c in input.first if c.verb is Verb.START))
         kept = input.first[0].verb is Verb.RESTART
         arguments = result.view.parameters if kept else input.arguments
         return input.but(state=result.state, log=log, arguments=arguments)
+
+    async def _log_of(self, start: PlanStart) -> CommandLog:
+        """The commands to the plan's former runs; none when they can't be had any more."""
+        former = self._client.get_workflow_handle(start.workflow_id)
+        try:
+            described = await self._describe(start.workflow_id)
+            if described is None or (await _start_of(described))[1] != start.starter:
+                return CommandLog()
+            log: CommandLog = await former.query(
+                "log", result_type=CommandLog, rpc_timeout=timedelta(seconds=10)
+            )
+        except (WorkflowQueryFailedError, WorkflowQueryRejectedError, RPCError) as error:
+            activity.logger.info("%s has no log to go on from: %s", start.workflow_id, error)
+            return CommandLog()
+        return log
 
     async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
         try:

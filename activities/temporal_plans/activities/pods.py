@@ -6,40 +6,35 @@ from temporalio.exceptions import ApplicationError
 
 from temporal_plans.activities.offers import reserve_in_pool
 from temporal_plans.domain.requirements import RequirementError, requirement_for
-from temporal_plans.domain.service import PodSpec, ServiceSpec, task_id, task_instance_name
-from temporal_plans.messages.cluster import (
-    ConfigQuery,
-    LaunchIntent,
-    LaunchOrder,
-    ReserveInput,
-    TaskLaunch,
+from temporal_plans.domain.service import (
+    Goal,
+    PodSpec,
+    task_id,
+    task_instance_name,
 )
-from temporal_plans.messages.plan import (
-    PreparedTask,
-    PreparePodInput,
-    PreparePodResult,
-    ServiceContext,
-)
-
-CONFIGS_KEPT = 64
+from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, ReserveInput, TaskLaunch
+from temporal_plans.messages.plan import PreparedTask, PreparePodInput, PreparePodResult
+from temporal_plans.messages.service import LaunchPlace, LaunchTarget
 
 CUT_OFF = "AcceptedUpdateCompletedWorkflow"
 """The type of failure when a run of the Service ended under an update; the next run takes it."""
 
 
 class PodActivities:
-    """``client`` is where the service and the pool run. Configurations are cached: an id's never
-    changes."""
+    """``client`` is where the service and the pool run."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._configs: dict[tuple[str, str], ServiceSpec] = {}
 
     @activity.defn(name="prepare_pod")
     async def prepare_pod(self, request: PreparePodInput) -> PreparePodResult:
         """Reserve for the whole pod and record the launch; or the reasons why nothing fits yet.
 
-        Idempotent by ``attempt``: task ids are made of it, and the pool reserves once a pod.
+        Idempotent by ``attempt``: task ids are made of it, and the pool reserves once a pod. A pod
+        that was given up where it is (reference 6.4) moves, and moves once: the Service names the
+        reservation that it leaves until a launch on another one is on record, and the Pool moves
+        nothing that has left that one.
+
         Raises ApplicationError, not retryable, when another attempt would end the same way: the
         configuration has no such pod or task, no agent could ever satisfy the requirement, or the
         Service refuses the launch. All else is worth another try.
@@ -57,60 +52,70 @@ class PodActivities:
 
     async def _prepare(self, request: PreparePodInput) -> PreparePodResult:
         context = request.context
-        config = await self._config(context)
-        pod = _pod(config, request)
+        place = await self._place(request, request.config_id or context.config_id)
+        pod = _pod(place, request)
         answer = await reserve_in_pool(
             self._client,
             ReserveInput(
                 pool=context.pool,
                 requirement=requirement_for(
-                    pod, request.index, owner=context.workflow_id, notify=request.step
+                    pod,
+                    request.index,
+                    owner=context.workflow_id,
+                    notify=request.step,
+                    permanent=bool(place.replaces),
+                    replaces=place.replaces,
                 ),
             ),
         )
         if answer.reservation is None:
             return PreparePodResult(refusals=answer.refusals)
-        tasks = _launches(request, config.name)
-        order = await self._client.get_workflow_handle(context.workflow_id).execute_update(
+        launches = _launches(request, place.spec.name)
+        order: LaunchOrder = await self._client.get_workflow_handle(
+            context.workflow_id
+        ).execute_update(
             "record_launch",
             LaunchIntent(
                 owner=request.step,
                 step=request.element,
                 pod=request.pod,
                 index=request.index,
-                config_id=context.config_id,
+                config_id=place.config_id,
                 reservation=answer.reservation,
-                tasks=tasks,
+                tasks=launches,
             ),
             id=f"launch-{request.attempt}",
             result_type=LaunchOrder,
         )
+        if order.config_id not in ("", place.config_id):
+            # An attempt before this one recorded it, when the target was another.
+            place = await self._place(request, order.config_id)
+            pod = _pod(place, request)
         return PreparePodResult(
             reservation=answer.reservation,
-            tasks=tuple(_prepared(pod, launch) for launch in tasks),
+            tasks=tuple(_prepared(pod, launch, order) for launch in launches),
             kill=order.kill,
+            config_id=place.config_id,
         )
 
-    async def _config(self, context: ServiceContext) -> ServiceSpec:
-        key = context.workflow_id, context.config_id
-        if key not in self._configs:
-            handle = self._client.get_workflow_handle(context.workflow_id)
-            config = await handle.query(
-                "config", ConfigQuery(config_id=context.config_id), result_type=ServiceSpec
-            )
-            if len(self._configs) >= CONFIGS_KEPT:
-                self._configs.pop(next(iter(self._configs)))
-            self._configs[key] = config
-        return self._configs[key]
+    async def _place(self, request: PreparePodInput, config_id: str) -> LaunchPlace:
+        """The configuration to launch, and what the pod has to leave for it."""
+        service = self._client.get_workflow_handle(request.context.workflow_id)
+        place: LaunchPlace = await service.query(
+            "launch_target",
+            LaunchTarget(pod=request.pod, index=request.index, config_id=config_id),
+            result_type=LaunchPlace,
+        )
+        return place
 
 
-def _pod(config: ServiceSpec, request: PreparePodInput) -> PodSpec:
+def _pod(place: LaunchPlace, request: PreparePodInput) -> PodSpec:
     """The pod to launch, if it is there with all the tasks."""
-    where = f"configuration {request.context.config_id} of {config.name}"
+    where = f"configuration {place.config_id} of {place.spec.name}"
     try:
-        pod = config.pod(request.pod)
+        pod = place.spec.pod(request.pod)
     except KeyError:
-        known = ", ".join(pod.type for pod in config.pods)
+        known = ", ".join(pod.type for pod in place.spec.pods)
         text = f"{where} has no pod {request.pod!r}; it has: {known}"
         raise ApplicationError(text, type="UnknownPod", non_retryable=True) from None
     for task in request.tasks:
@@ -142,11 +147,14 @@ def _launches(request: PreparePodInput, service: str) -> tuple[TaskLaunch, ...]:
     )
 
 
-def _prepared(pod: PodSpec, launch: TaskLaunch) -> PreparedTask:
+def _prepared(pod: PodSpec, launch: TaskLaunch, order: LaunchOrder) -> PreparedTask:
+    """A paused task runs the pause command for ever, so that it runs is all that it can reach."""
     task = pod.task(launch.task)
+    paused = launch.task in order.paused
     return PreparedTask(
         task_id=launch.task_id,
         task=launch.task,
-        goal=task.goal,
-        readiness_check=task.readiness_check is not None,
+        goal=Goal.RUNNING if paused else task.goal,
+        readiness_check=task.readiness_check is not None and not paused,
+        paused=paused,
     )

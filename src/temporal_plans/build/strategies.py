@@ -49,12 +49,16 @@ def waves(*sizes: int | str) -> Strategy:
 
 
 def canary(
-    *, proceeds: int | None = None, then: Literal["serial", "parallel", "dependency"] = "serial"
+    *,
+    proceeds: int | None = None,
+    then: Literal["serial", "parallel", "dependency", "max-parallel"] = "serial",
+    limit: int | None = None,
 ) -> Strategy:
     """Each of the first ``proceeds`` (2 when absent) waits for a continue, then the rest follows as
-    ``then`` says."""
+    ``then`` says. ``limit`` is that of ``max-parallel``: from the first one on, at most so many run
+    at once."""
     name = "canary" if then == "serial" else f"{then}-canary"
-    return Strategy(name, given(proceeds=proceeds))
+    return Strategy(name, given(proceeds=proceeds, limit=limit))
 
 
 def strategy(name: str, **options: Any) -> Strategy:

@@ -19,3 +19,17 @@ def duration(length: timedelta) -> str:
         return f"{hours}h {minutes_left:02}m"
     days, hours_left = divmod(hours, 24)
     return f"{days}d {hours_left:02}h"
+
+
+def about(length: timedelta) -> str:
+    """The same as an estimate is said: ``about 5s``, ``about 40s``, ``about 3m``, ``about 2h``."""
+    seconds = length.total_seconds()
+    if seconds < 10:
+        return f"about {max(round(seconds), 1)}s"
+    if seconds < 57:
+        return f"about {round(seconds / 5) * 5}s"
+    minutes = max(round(seconds / 60), 1)
+    if minutes < 100:
+        return f"about {minutes}m"
+    hours = round(minutes / 60)
+    return f"about {hours}h" if hours < 48 else f"about {round(hours / 24)}d"

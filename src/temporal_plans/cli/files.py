@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
@@ -27,8 +27,13 @@ def service_file(
     path: Path, given: Iterable[str] | None, files: Iterable[Path] | None
 ) -> ServiceSpec:
     """The service in a file, rendered with what was given. Raises SpecError, typer.BadParameter."""
+    return rendered(path, environment(given, files))
+
+
+def rendered(path: Path, values: Mapping[str, str]) -> ServiceSpec:
+    """The service in a file, rendered with these values. Raises SpecError."""
     try:
-        return load_service(path, environment(given, files), backend=unsupported)
+        return load_service(path, values, backend=unsupported)
     except SpecError as error:
         if not any(problem.message == _NEEDS_VALUE for problem in error.problems):
             raise
@@ -52,7 +57,7 @@ def kind_of(path: Path) -> FileKind:
 
     A service file need not be YAML before it is rendered, so its lines are looked at.
     """
-    found = _top_level_keys(read_text(path))
+    found = _top_level_keys(_text_of(path))
     if ("pods" in found) != ("phases" in found):
         return FileKind.SERVICE if "pods" in found else FileKind.PLAN
     both = "pods" in found
@@ -66,7 +71,7 @@ def kind_of(path: Path) -> FileKind:
 
 def expect(path: Path, wanted: FileKind) -> None:
     """Raises SpecError for a file of the other kind, with the command that takes it."""
-    found = _top_level_keys(read_text(path))
+    found = _top_level_keys(_text_of(path))
     if ("pods" in found) == ("phases" in found):
         return  # loading it says what is wrong
     kind = FileKind.SERVICE if "pods" in found else FileKind.PLAN
@@ -76,6 +81,14 @@ def expect(path: Path, wanted: FileKind) -> None:
             path="", message=f"this is a {kind} file", fix=f"use `temporal-plan {command}`"
         )
         raise SpecError([problem], source=path.name)
+
+
+def _text_of(path: Path) -> str:
+    text = read_text(path)
+    if text.strip():
+        return text
+    fix = "write a service with `pods`, or a plan with `phases`"
+    raise SpecError([Problem(path="", message="is empty", fix=fix)], source=path.name)
 
 
 def _top_level_keys(text: str) -> set[str]:

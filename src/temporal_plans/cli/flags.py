@@ -184,16 +184,23 @@ ServiceOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def _as_utf8(text: str | None) -> str | None:
-    """Bytes that are none become question marks: Temporal would not take the text."""
-    return None if text is None else text.encode(errors="replace").decode()
+def _text_of(limit: int) -> Callable[[str | None], str | None]:
+    """Bytes that are no text become question marks: Temporal would not take it. Longer texts are
+    refused, as plans do."""
+
+    def checked(text: str | None) -> str | None:
+        if text is None:
+            return None
+        if len(text) > limit:
+            raise typer.BadParameter(f"at most {limit} characters; this has {len(text)}")
+        return text.encode(errors="replace").decode()
+
+    return checked
 
 
 ReasonOption = Annotated[
     str,
-    typer.Option(
-        "--reason", metavar="TEXT", help="Why; kept in the plan's log.", callback=_as_utf8
-    ),
+    typer.Option("--reason", metavar="TEXT", help="Why; kept in the log.", callback=_text_of(500)),
 ]
 ByOption = Annotated[
     str | None,
@@ -201,12 +208,32 @@ ByOption = Annotated[
         "--by",
         metavar="WHO",
         help="Who says so, for the log. [default: USER@HOST]",
-        callback=_as_utf8,
+        callback=_text_of(200),
     ),
 ]
 WaitOption = Annotated[
     bool,
     typer.Option("--wait", help="Show the plan until it ends; 0 if COMPLETE, else 1."),
+]
+CanaryOption = Annotated[
+    int | None,
+    typer.Option(
+        "--canary",
+        metavar="N",
+        min=1,
+        max=1000,
+        help="This time: N pods of every phase first, each after a continue.",
+    ),
+]
+MaxUnavailableOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-unavailable",
+        metavar="N",
+        min=1,
+        max=1000,
+        help="This time: at most N pods of a phase at once.",
+    ),
 ]
 EnvOption = Annotated[
     list[str] | None,

@@ -89,7 +89,7 @@ def plan_table(plans: Sequence[ListedPlan]) -> list[Text]:
             plan.service or "-",
             plan.name,
             _status_cell(plan.status or "?", plan.ended),
-            _moment(plan.since),
+            moment(plan.since),
         )
         for plan in plans
     ]
@@ -109,7 +109,7 @@ def log_lines(log: CommandLog) -> list[Text]:
         return [Text("No commands were given to this plan.")]
     rows = [
         (
-            _moment(entry.at),
+            moment(entry.at),
             entry.verb.replace("_", "-"),
             " ".join(part for part in (entry.phase, entry.step) if part),
             " ".join(f"{name}={value}" for name, value in entry.parameters.items()),
@@ -185,7 +185,9 @@ def _tasks_of(pod: PodView) -> Text:
     for index, record in enumerate(pod.tasks):
         cell.append(", " if index else "")
         cell.append(printable(f"{record.task} "))
-        cell.append_text(coloured(_state(record)))
+        cell.append_text(coloured(pod.shown.get(record.name) or _state(record)))
+    if not pod.wanted:
+        cell.append(" (to be removed)", style="red")
     return cell
 
 
@@ -199,7 +201,7 @@ def task_lines(tasks: Sequence[TaskRecord]) -> list[Text]:
             _check(record),
             record.goal,
             record.agent,
-            _moment(record.launched),
+            moment(record.launched),
             record.task_id,
             record.status.message if record.status else "",
         )
@@ -219,6 +221,6 @@ def _check(record: TaskRecord) -> str:
     return "yes" if record.status.ready else "no"
 
 
-def _moment(moment: datetime | None) -> str:
+def moment(moment: datetime | None) -> str:
     """In the reader's own time zone."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment else ""

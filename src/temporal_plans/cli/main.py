@@ -11,7 +11,17 @@ from typing import Annotated
 
 import typer
 
-from temporal_plans.cli.commands import deploying, operating, processes, reading
+from temporal_plans.cli.commands import (
+    configurations,
+    deploying,
+    files,
+    operating,
+    pods,
+    processes,
+    reading,
+    removing,
+    scheduling,
+)
 from temporal_plans.cli.flags import ConnectionFlags, with_connection_flags
 
 app = typer.Typer(
@@ -51,7 +61,19 @@ def plan(
     ctx.obj = flags
 
 
-for _commands in (processes, deploying, reading, operating):
+_NOUNS = (
+    processes,
+    files,
+    deploying,
+    configurations,
+    reading,
+    pods,
+    operating,
+    scheduling,
+    removing,
+)
+
+for _commands in _NOUNS:
     _commands.add_to(app)
 
 

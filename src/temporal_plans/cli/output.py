@@ -37,6 +37,10 @@ _STYLES: dict[str, str] = {
     TaskState.FINISHED: "green",
     TaskState.FAILED: "bold red",
     TaskState.LOST: "bold red",
+    "PAUSED": "yellow",
+    "PAUSING": "yellow",
+    "DECOMMISSIONING": "magenta",
+    "DECOMMISSIONED": "dim",
     "ALIVE": "green",
     "UNREACHABLE": "yellow",
 }

@@ -9,11 +9,11 @@ deploy (serial strategy) (IN_PROGRESS)  12s
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rich.text import Text
 
-from temporal_plans.cli.duration import duration
+from temporal_plans.cli.duration import about, duration
 from temporal_plans.cli.output import coloured, printable
 from temporal_plans.client.plan_run import PlanRun
 from temporal_plans.domain.status import Status
@@ -24,11 +24,20 @@ _SETTLED = (Status.COMPLETE, Status.PENDING)
 Steps = Callable[[PhaseView], Sequence[StepView]]
 
 
-def tree(view: PlanView, *, now: datetime | None = None, steps: Steps | None = None) -> list[Text]:
+def tree(
+    view: PlanView,
+    *,
+    now: datetime | None = None,
+    steps: Steps | None = None,
+    left: timedelta | None = None,
+) -> list[Text]:
     """The lines of the tree. Without ``now`` there are no times and reasons, just the reference's
-    text. ``steps`` chooses which steps are shown; the others are counted."""
+    text. ``steps`` chooses which steps are shown; the others are counted. ``left`` is the expected
+    time until it is COMPLETE."""
     lines = [_head(view.name, view.strategy, view.status)]
     _add_times(lines[0], view.started, view.finished, now)
+    if left is not None:
+        lines[0].append(f"  {about(left)} left", style="dim")
     for index, phase in enumerate(view.phases):
         last = index == len(view.phases) - 1
         line = Text.assemble(("└─ " if last else "├─ ", "dim"))
@@ -39,10 +48,12 @@ def tree(view: PlanView, *, now: datetime | None = None, steps: Steps | None = N
     return lines
 
 
-def fitting(view: PlanView, *, now: datetime, height: int) -> list[Text]:
+def fitting(
+    view: PlanView, *, now: datetime, height: int, left: timedelta | None = None
+) -> list[Text]:
     """The tree in at most about ``height`` lines: of the steps, and then of the phases, those that
     are neither COMPLETE nor PENDING, and the others counted."""
-    lines = tree(view, now=now)
+    lines = tree(view, now=now, left=left)
     if len(lines) <= height:
         return lines
     room = max(height - 1 - 2 * len(view.phases), 0)
@@ -52,13 +63,15 @@ def fitting(view: PlanView, *, now: datetime, height: int) -> list[Text]:
             step for phase in view.phases for step in phase.steps if step.status not in _SETTLED
         ][:room]
     }
-    lines = tree(view, now=now, steps=lambda phase: [s for s in phase.steps if s.id in moving])
+    lines = tree(
+        view, now=now, left=left, steps=lambda phase: [s for s in phase.steps if s.id in moving]
+    )
     if len(lines) <= height:
         return lines
     phases = [phase for phase in view.phases if phase.status not in _SETTLED]
     phases = phases[: max((height - 2) // 2, 1)]
     counted = Counter(phase.status for phase in view.phases if phase not in phases)
-    lines = tree(view.but(phases=tuple(phases)), now=now, steps=lambda phase: ())
+    lines = tree(view.but(phases=tuple(phases)), now=now, left=left, steps=lambda phase: ())
     return [*lines, Text(f"   … {_counts(counted)}", style="dim")]
 
 
@@ -71,7 +84,9 @@ def notes(run: PlanRun) -> list[Text]:
     if run.view.waiting and not run.at_rest:
         lines += [Text(), Text("Waiting:", style="yellow")]
         lines += [Text(f"- {printable(text)}") for text in run.view.waiting]
-    if run.cut_short:
+    if run.superseded:
+        lines += [Text(), Text("Superseded: its service begins it anew.", style="yellow")]
+    elif run.cut_short:
         why = f": {printable(run.why)}" if run.why else ""
         lines += [
             Text(),

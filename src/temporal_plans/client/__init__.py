@@ -18,6 +18,7 @@ from temporal_plans.client.errors import (
     PlansError,
     PoolNotFound,
     Refused,
+    ScheduleNotFound,
     ServiceNotFound,
     TaskNotFound,
     Unreadable,
@@ -25,22 +26,29 @@ from temporal_plans.client.errors import (
 )
 from temporal_plans.client.plan_run import PlanRun, Trouble
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.schedules import Overlap, Timetable
+from temporal_plans.client.services import Deployment, PodVerb
 
 __all__ = [
     "AgentUnreachable",
     "Ambiguous",
     "Connection",
     "ConnectionSettingsError",
+    "Deployment",
     "NotFound",
+    "Overlap",
     "PlanNotFound",
     "PlanRun",
     "PlansClient",
     "PlansError",
+    "PodVerb",
     "PoolNotFound",
     "Refused",
+    "ScheduleNotFound",
     "ServerUnreachableError",
     "ServiceNotFound",
     "TaskNotFound",
+    "Timetable",
     "Trouble",
     "Unreadable",
     "WorkerUnreachable",

@@ -3,15 +3,15 @@
 The keys of the reference are there with its meanings; keys of our own stand beside them.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from temporal_plans.client.plan_run import PlanRun
 from temporal_plans.messages.plan import PhaseView, PlanView, StepView
 
 
-def plan_body(run: PlanRun) -> dict[str, Any]:
-    """The body of GET /v1/plans/{plan}."""
+def plan_body(run: PlanRun, left: timedelta | None = None) -> dict[str, Any]:
+    """The body of GET /v1/plans/{plan}. ``left``: the expected time until it is COMPLETE."""
     view: PlanView = run.view
     return {
         "phases": [_phase(phase) for phase in view.phases],
@@ -26,6 +26,7 @@ def plan_body(run: PlanRun) -> dict[str, Any]:
         "started": _time(view.started),
         "finished": _time(view.finished),
         "ended": run.ended.value if run.ended else None,
+        "expected_seconds_left": left.total_seconds() if left is not None else None,
     }
 
 

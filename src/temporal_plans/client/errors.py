@@ -7,7 +7,8 @@ PlansError
  │   ├─ ServiceNotFound
  │   ├─ PlanNotFound
  │   ├─ TaskNotFound
- │   └─ PoolNotFound
+ │   ├─ PoolNotFound
+ │   └─ ScheduleNotFound
  ├─ Ambiguous               the name fits several
  ├─ Refused                 the workflow says no, and why
  ├─ Unreadable              the workflow can't answer: it failed before it began
@@ -71,6 +72,16 @@ class PoolNotFound(NotFound):
         super().__init__(f"pool {name!r} not found; {hint}")
 
 
+class ScheduleNotFound(NotFound):
+    """There is no such schedule of a plan."""
+
+    def __init__(self, schedule: str, known: Iterable[str] = ()) -> None:
+        hint = suggestion(schedule, known) or (
+            "there is none; make one with `temporal plan schedule create`"
+        )
+        super().__init__(f"schedule {schedule!r} not found; {hint}")
+
+
 class Ambiguous(PlansError):
     """A name that several things have; the message names them."""
 
@@ -112,6 +123,7 @@ __all__ = [
     "PlansError",
     "PoolNotFound",
     "Refused",
+    "ScheduleNotFound",
     "ServiceNotFound",
     "TaskNotFound",
     "Unreadable",

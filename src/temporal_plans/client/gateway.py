@@ -27,6 +27,7 @@ from temporalio.client import (
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
     WorkflowUpdateFailedError,
+    WorkflowUpdateStage,
 )
 from temporalio.common import QueryRejectCondition, RetryPolicy, WorkflowIDConflictPolicy
 from temporalio.exceptions import (
@@ -41,11 +42,16 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
+from temporal_plans.client.schedules import Schedules, TemporalSchedules
 
 Model = TypeVar("Model", bound=BaseModel)
 
 ANSWER_WITHIN = timedelta(seconds=10)
 """How long a worker may take to answer a query or to take an update."""
+
+DONE_WITHIN = timedelta(seconds=60)
+"""How long an update that was taken may be under way: a plan that gives way to another first leaves
+its work in order."""
 
 _SILENCE = frozenset(
     {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.UNAVAILABLE}
@@ -65,12 +71,13 @@ class Ended(Enum):
 
 @dataclass(frozen=True)
 class Execution:
-    """The newest run of a workflow. ``ended`` is None while it is open."""
+    """A run of a workflow. ``ended`` is None while it is open."""
 
     id: str
     started: datetime
     closed: datetime | None = None
     ended: Ended | None = None
+    run_id: str = ""
 
 
 class NoSuchWorkflow(Exception):
@@ -98,6 +105,11 @@ class Gateway(Protocol):
 
     async def describe(self, workflow_id: str) -> Execution:
         """The newest run; raises NoSuchWorkflow."""
+        ...
+
+    async def runs(self, workflow_id: str, limit: int) -> list[Execution]:
+        """The runs of a workflow that are still known, the newest first; those that continued as
+        new are one with their successor."""
         ...
 
     async def list(self, query: str, limit: int) -> list[Execution]:
@@ -141,11 +153,11 @@ class Gateway(Protocol):
         """Start a workflow unless it is open, and tell it ``argument``; raises as ``update``."""
         ...
 
-    async def input_of(self, workflow_id: str, model: type[Model]) -> Model:
+    async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
         """What the newest run was started with; raises NoSuchWorkflow, Unreadable."""
         ...
 
-    async def result_of(self, workflow_id: str, model: type[Model]) -> Model:
+    async def result_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
         """What a closed workflow returned; raises NoSuchWorkflow, Unreadable."""
         ...
 
@@ -161,6 +173,11 @@ class Gateway(Protocol):
         """Run one of an agent's activities; raises AgentUnreachable, Refused."""
         ...
 
+    @property
+    def schedules(self) -> Schedules:
+        """Temporal's Schedules of plans."""
+        ...
+
 
 class TemporalGateway:
     """The Gateway over a connected client."""
@@ -169,9 +186,20 @@ class TemporalGateway:
         self._client = client
         self._task_queue = task_queue
 
+    @property
+    def schedules(self) -> Schedules:
+        return TemporalSchedules(self._client, self._calling, self._task_queue)
+
     async def describe(self, workflow_id: str) -> Execution:
         async with self._calling():
             return _execution(await self._client.get_workflow_handle(workflow_id).describe())
+
+    async def runs(self, workflow_id: str, limit: int) -> list[Execution]:
+        quoted = workflow_id.replace("'", "''")
+        query = f"WorkflowId = '{quoted}' AND ExecutionStatus != 'ContinuedAsNew'"
+        async with self._calling():
+            found = self._client.list_workflows(query, limit=limit)
+            return [_execution(run) async for run in found]
 
     async def list(self, query: str, limit: int) -> list[Execution]:
         found: dict[str, Execution] = {}
@@ -215,9 +243,14 @@ class TemporalGateway:
     ) -> Model:
         handle = self._client.get_workflow_handle(workflow_id)
         async with self._updating(workflow_id, name):
-            answer: Model = await handle.execute_update(
-                name, argument, result_type=result, rpc_timeout=ANSWER_WITHIN
+            update = await handle.start_update(
+                name,
+                argument,
+                wait_for_stage=WorkflowUpdateStage.ACCEPTED,
+                result_type=result,
+                rpc_timeout=ANSWER_WITHIN,
             )
+            answer: Model = await update.result(rpc_timeout=DONE_WITHIN)
             return answer
 
     async def start(
@@ -251,18 +284,21 @@ class TemporalGateway:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
         )
         async with self._updating(workflow_id, name):
-            answer: Model = await self._client.execute_update_with_start_workflow(
+            update = await self._client.start_update_with_start_workflow(
                 name,
                 argument,
                 start_workflow_operation=start,
+                wait_for_stage=WorkflowUpdateStage.ACCEPTED,
                 result_type=result,
                 rpc_timeout=ANSWER_WITHIN,
             )
+            answer: Model = await update.result(rpc_timeout=DONE_WITHIN)
             return answer
 
-    async def input_of(self, workflow_id: str, model: type[Model]) -> Model:
+    async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
+        handle = self._client.get_workflow_handle(workflow_id, run_id=run_id or None)
         async with self._calling():
-            events = self._client.get_workflow_handle(workflow_id).fetch_history_events(page_size=1)
+            events = handle.fetch_history_events(page_size=1)
             async for event in events:
                 if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
                     payloads = event.workflow_execution_started_event_attributes.input.payloads
@@ -276,8 +312,10 @@ class TemporalGateway:
                     return answer
         raise Unreadable(f"the history of {workflow_id!r} is empty")
 
-    async def result_of(self, workflow_id: str, model: type[Model]) -> Model:
-        handle = self._client.get_workflow_handle(workflow_id, result_type=model)
+    async def result_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
+        handle = self._client.get_workflow_handle(
+            workflow_id, run_id=run_id or None, result_type=model
+        )
         try:
             async with self._calling():
                 answer: Model = await handle.result()
@@ -373,7 +411,7 @@ def failure_text(failure: BaseException | None) -> str:
 
 
 def _execution(run: WorkflowExecution) -> Execution:
-    return Execution(run.id, run.start_time, run.close_time, _ended(run.status))
+    return Execution(run.id, run.start_time, run.close_time, _ended(run.status), run.run_id)
 
 
 def _ended(status: WorkflowExecutionStatus | None) -> Ended | None:

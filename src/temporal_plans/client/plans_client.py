@@ -1,11 +1,12 @@
 """What people and programs can do with services and plans, as one class of typed verbs.
 
-The command line and every other front end use this and nothing else to talk to Temporal.
+The command line and every other front end use this and nothing else to talk to Temporal. Verbs
+about services, earlier runs and schedules are in modules of their own; here are those about plans
+and about the cluster.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -18,7 +19,6 @@ from temporal_plans.client.errors import (
     PlansError,
     PoolNotFound,
     Refused,
-    ServiceNotFound,
     Unreadable,
     WorkerUnreachable,
 )
@@ -33,54 +33,39 @@ from temporal_plans.client.gateway import (
     WorkflowIsClosed,
     WorkflowIsOpen,
 )
+from temporal_plans.client.history import HistoryVerbs
 from temporal_plans.client.plan_run import PlanRun, Trouble
+from temporal_plans.client.schedule_verbs import ScheduleVerbs
+from temporal_plans.client.services import ServiceVerbs
 from temporal_plans.client.task_logs import Stream, TaskAt
+from temporal_plans.client.verbs import MANY, RUNNING, together
 from temporal_plans.client.watching import PATIENCE, watch
-from temporal_plans.domain.backend_support import unsupported
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.errors import SpecError
 from temporal_plans.domain.explain import ElementQuery, Explanations
-from temporal_plans.domain.generation import generate
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.plan_check import problems as plan_problems
-from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.messages.cluster import (
-    ConfigQuery,
+    DeregisterRequest,
+    DeregisterResult,
     PoolStatus,
     WaitingView,
     pool_id,
-    service_id,
 )
 from temporal_plans.messages.plan import (
     CommandLog,
+    LogEntry,
     PlanInput,
     PlanResult,
     PlanView,
 )
-from temporal_plans.messages.service import (
-    DeployResult,
-    PlanRecord,
-    Pods,
-    PodView,
-    ServiceInput,
-    ServiceStatus,
-    TaskRecord,
-    Tasks,
-)
 
-_MANY = 1000
-_AT_ONCE = 10
-"""Questions asked at the same time; the server limits how many one client may have under way."""
-
-_RUNNING = "ExecutionStatus = 'Running'"
-
-Answer = TypeVar("Answer")
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class PlansClient:
+class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
     """The verbs, over a connected client (``client.connection.connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must
@@ -93,67 +78,26 @@ class PlansClient:
             if client is None:
                 raise TypeError("PlansClient needs a client or a gateway")
             gateway = TemporalGateway(client)
-        self._gateway = gateway
-
-    # --- services -----------------------------------------------------------------------------
-
-    async def deploy(self, spec: ServiceSpec, *, pool: str = "default") -> DeployResult:
-        """Install a service, or hear that it is installed as it should be.
-
-        Raises SpecError for what can't be deployed at all, Refused for what this service refuses.
-        """
-        generate(spec)
-        if problems := unsupported(spec):
-            raise SpecError(problems)
-        request = ServiceInput(spec=spec, pool=pool)
-        for _ in range(2):  # once more if a Service of the name ended in between
-            try:
-                return await self._gateway.start_and_update(
-                    "Service", service_id(spec.name), request, "deploy", DeployResult
-                )
-            except (NoSuchWorkflow, WorkflowIsClosed, EndedMeanwhile):
-                continue
-        raise Refused(f"service {spec.name!r} ended while it was deployed; deploy it again")
-
-    async def services(self) -> list[str]:
-        """The names of the services that there are. A new one may take a moment to be listed."""
-        running = await self._gateway.list(f"WorkflowType = 'Service' AND {_RUNNING}", _MANY)
-        return sorted(run.id.removeprefix("service/") for run in running)
-
-    async def service(self, name: str) -> ServiceStatus:
-        """Raises ServiceNotFound, as do the next four."""
-        return await self._ask_service(name, "status", ServiceStatus)
-
-    async def plans(self, service: str) -> tuple[PlanRecord, ...]:
-        return (await self.service(service)).plans
-
-    async def pods(self, service: str) -> tuple[PodView, ...]:
-        return (await self._ask_service(service, "pods", Pods)).pods
-
-    async def tasks(self, service: str) -> tuple[TaskRecord, ...]:
-        return (await self._ask_service(service, "tasks", Tasks)).tasks
-
-    async def config(self, service: str, config_id: str = "") -> ServiceSpec:
-        """A configuration of the service, the target one by default."""
-        query = ConfigQuery(config_id=config_id)
-        return await self._ask_service(service, "config", ServiceSpec, query)
+        super().__init__(gateway)
 
     # --- plans --------------------------------------------------------------------------------
 
     async def run(
-        self, plan: PlanSpec, *, plan_id: str = "", arguments: Mapping[str, str] | None = None
-    ) -> str:
+        self, plan: PlanSpec, *, plan_id: str = "", arguments: Mapping[str, str] | None = None,
+        by: str = "", reason: str = "",
+    ) -> str:  # fmt: skip
         """Start a plan that belongs to no service; its workflow id, by default the plan's name.
+        ``by`` and ``reason`` are the first line of its log.
 
         Strategies and step kinds that users register are known to the worker only, which answers
         for them. Raises SpecError, and Refused when a plan of that id runs.
         """
         _, faults = check_arguments(plan.parameters, arguments or {})
-        if problems := (*plan_problems(plan), *faults):
+        if problems := (*plan_problems(plan, of_service=False), *faults):
             raise SpecError(problems)
         plan_id = plan_id or plan.name
         fields = {name: getattr(plan, name) for name in PlanSpec.model_fields}
-        request = PlanInput(**fields, arguments=dict(arguments or {}))
+        request = PlanInput(**fields, arguments=dict(arguments or {}), log=_begun(plan, by, reason))
         try:
             await self._gateway.start("Plan", plan_id, request, summary=plan.description)
         except WorkflowIsOpen:
@@ -165,10 +109,10 @@ class PlansClient:
 
     async def own_plans(self, limit: int = 100) -> list[Execution]:
         """Plans that belong to no service, open ones first, then the newest."""
-        services = await self._gateway.list("WorkflowType = 'Service'", _MANY)
+        services = await self._gateway.list("WorkflowType = 'Service'", MANY)
         names = {run.id.removeprefix("service/") for run in services}
         plans = await self._gateway.list(
-            "WorkflowType = 'Plan' AND ExecutionStatus != 'ContinuedAsNew'", _MANY
+            "WorkflowType = 'Plan' AND ExecutionStatus != 'ContinuedAsNew'", MANY
         )
         return [run for run in plans if run.id.rpartition("/")[0] not in names][:limit]
 
@@ -197,7 +141,7 @@ class PlansClient:
                 return error
 
         ids = list(plan_ids)
-        return dict(zip(ids, await _together(map(shown, ids)), strict=True))
+        return dict(zip(ids, await together(map(shown, ids)), strict=True))
 
     def watch(
         self, plan_id: str, *, patience: timedelta = PATIENCE
@@ -255,7 +199,7 @@ class PlansClient:
 
     async def pools(self) -> list[str]:
         """The names of the pools that there are."""
-        running = await self._gateway.list(f"WorkflowType = 'Pool' AND {_RUNNING}", _MANY)
+        running = await self._gateway.list(f"WorkflowType = 'Pool' AND {RUNNING}", MANY)
         return sorted(run.id.removeprefix("pool/") for run in running)
 
     async def pool(self, name: str = "default") -> PoolStatus:
@@ -265,6 +209,20 @@ class PlansClient:
         except (NoSuchWorkflow, WorkflowIsClosed):
             raise PoolNotFound(name, await self.pools()) from None
 
+    async def remove_agent(
+        self, agent: str, *, pool: str = "default", force: bool = False
+    ) -> DeregisterResult:
+        """Take an agent out of its pool for good. With ``force`` what is reserved there is dropped:
+        its tasks are GONE_BY_OPERATOR, and their pods are replaced. Raises PoolNotFound; Refused
+        for an unknown agent, and without ``force`` for one that holds reservations."""
+        request = DeregisterRequest(agent=agent, force=force)
+        try:
+            return await self._gateway.update(
+                pool_id(pool), "deregister", request, DeregisterResult
+            )
+        except (NoSuchWorkflow, WorkflowIsClosed):
+            raise PoolNotFound(pool, await self.pools()) from None
+
     async def find_task(self, text: str, *, service: str = "", agent: str = "") -> TaskAt:
         """The task of an id or a name, in one service or all, and the agent that has its files.
 
@@ -273,7 +231,7 @@ class PlansClient:
         if agent:
             return TaskAt(text, agent)
         services = [service] if service else await self.services()
-        records = [task for tasks in await _together(map(self.tasks, services)) for task in tasks]
+        records = [task for tasks in await together(map(self.tasks, services)) for task in tasks]
         if (found := task_logs.find_task(text, records)) is not None:
             return found
         if "__" in text:
@@ -290,16 +248,6 @@ class PlansClient:
         return task_logs.read_all(self._gateway, task, stream, tail=tail, follow=follow)
 
     # --- what several verbs share -------------------------------------------------------------
-
-    async def _ask_service(
-        self, name: str, query: str, result: type[Model], argument: BaseModel | None = None
-    ) -> Model:
-        try:
-            return await self._gateway.query(
-                service_id(name), query, result, argument, open_only=True
-            )
-        except (NoSuchWorkflow, WorkflowIsClosed):
-            raise ServiceNotFound(name, await self.services()) from None
 
     async def _ask_plan(
         self,
@@ -318,7 +266,7 @@ class PlansClient:
     async def _show_closed(self, plan_id: str, ended: Ended | None) -> PlanRun:
         if ended is Ended.COMPLETED:
             result = await self._gateway.result_of(plan_id, PlanResult)
-            return PlanRun(result.view, ended)
+            return PlanRun(result.view, ended, superseded=result.superseded)
         why = await self._why_failed(plan_id) if ended is Ended.FAILED else ""
         try:
             return PlanRun(await self._ask_plan(plan_id, "status", PlanView), ended, why)
@@ -352,7 +300,7 @@ class PlansClient:
         return PlanNotFound(plan_id, [run.id for run in await self.own_plans()])
 
     async def _alive_agents(self) -> Sequence[str]:
-        pools = await _together(self.pool(name) for name in await self.pools())
+        pools = await together(self.pool(name) for name in await self.pools())
         return [
             agent.info.id
             for pool in pools
@@ -361,12 +309,12 @@ class PlansClient:
         ]
 
 
-async def _together(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:
-    """The answers in order; not all are asked at once."""
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(call: Awaitable[Answer]) -> Answer:
-        async with gate:
-            return await call
-
-    return await asyncio.gather(*(one(call) for call in calls))
+def _begun(plan: PlanSpec, by: str, reason: str) -> CommandLog:
+    """Who started it, if that was said."""
+    if not by and not reason:
+        return CommandLog()
+    outcome = Outcome(code=200, message=f"Received cmd: start {plan.name}")
+    entry = LogEntry(
+        at=datetime.now(UTC), verb=Verb.START, by=by, reason=reason, via="start", outcome=outcome
+    )
+    return CommandLog(entries=(entry,))

@@ -31,10 +31,13 @@ async def watch(
 ) -> AsyncIterator[PlanRun | Trouble]:
     """Every new look of a plan, the first one at once; ends after the one at rest.
 
+    A run that was superseded is not the end: its service is about to begin the next.
+
     Raises what ``look`` raises at the first time, and later ``ServerUnreachableError`` or
     ``WorkerUnreachable`` when nothing was heard for ``patience``. ``pause`` is before the next try.
     """
     seen: PlanRun | None = None
+    superseded_since: datetime | None = None
     silent_since: datetime | None = None
     interval = fastest
     while True:
@@ -60,7 +63,9 @@ async def watch(
             yield run
         else:
             interval = min(interval * 1.25, SLOWEST)
-        if run.at_rest:
+        now = datetime.now(UTC)
+        superseded_since = (superseded_since or now) if run.superseded else None
+        if run.at_rest or (superseded_since and now - superseded_since >= patience):
             return
         seen, silent_since = run, None
         await asyncio.sleep(interval.total_seconds())

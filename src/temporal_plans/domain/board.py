@@ -49,7 +49,8 @@ def element_id(*path: str) -> str:
 
 
 class PhaseBoard:
-    """One phase: its steps' states and what follows from them."""
+    """One phase: its steps' states and what follows from them. ``delayed`` are the indexes of the
+    steps that have a back-off to wait for."""
 
     def __init__(
         self,
@@ -75,6 +76,7 @@ class PhaseBoard:
         self._elements = [self._element(i) for i in range(len(self.steps))]
         self._statuses = Counter(element.status for element in self._elements)
         self._touched = sum(step.touched for step in self.steps)
+        self.delayed = {i for i, step in enumerate(self.steps) if step.delayed_until is not None}
         self._candidates: list[int] | None = None
         self._status: Status | None = None
 
@@ -106,6 +108,7 @@ class PhaseBoard:
         old = self._elements[index].status
         self._touched += state.touched - self.steps[index].touched
         self.steps[index] = state
+        (self.delayed.discard if state.delayed_until is None else self.delayed.add)(index)
         self._elements[index] = self._element(index)
         self._statuses[old] -= 1
         self._statuses[self._elements[index].status] += 1
@@ -250,7 +253,14 @@ class PhaseBoard:
 
 
 class PlanBoard:
-    """A whole plan: its phases and what follows from them."""
+    """A whole plan: its phases and what follows from them.
+
+    ``faults`` are errors of the plan itself: it reads ERROR, and is worked on nevertheless.
+    ``standing``: phases come and go, and being complete is not its end (``put``, ``drop``).
+
+    Beside its place among the others, which changes when one is dropped, every phase has a number
+    that is never given again while this board lives.
+    """
 
     def __init__(
         self,
@@ -259,9 +269,13 @@ class PlanBoard:
         *,
         seed: int = 0,
         strategies: Strategies = BUILT_IN,
+        faults: tuple[str, ...] = (),
+        standing: bool = False,
     ) -> None:
         state = state or PlanState()
         self.spec = spec
+        self.faults = faults
+        self.standing = standing
         self.interrupted = state.interrupted
         self._seed = seed
         self._strategies = strategies
@@ -269,6 +283,8 @@ class PlanBoard:
             PhaseBoard(phase, state.phases.get(i), seed=seed, strategies=strategies)
             for i, phase in enumerate(spec.phases)
         ]
+        self.numbers = list(range(len(self.phases)))
+        self._next_number = len(self.phases)
         self.canary = (
             self._first_gates() if state.canary is None else _within(state.canary, self.phases)
         )
@@ -293,6 +309,36 @@ class PlanBoard:
         self.phases[index] = PhaseBoard(
             self.spec.phases[index], state, seed=self._seed, strategies=self._strategies
         )
+
+    def of_number(self, number: int) -> PhaseBoard:
+        """The phase of this number; ValueError when it is no longer there."""
+        return self.phases[self.numbers.index(number)]
+
+    def named(self, name: str) -> int | None:
+        """The index of the phase of this name."""
+        return next((i for i, phase in enumerate(self.phases) if phase.spec.name == name), None)
+
+    def put(self, spec: PhaseSpec, state: PhaseState) -> None:
+        """Add a phase, or put it in the place of the one of its name, under a new number."""
+        board = PhaseBoard(spec, state, seed=self._seed, strategies=self._strategies)
+        index = self.named(spec.name)
+        if index is None:
+            self.phases.append(board)
+            self.numbers.append(self._next_number)
+        else:
+            self.phases[index], self.numbers[index] = board, self._next_number
+        self._next_number += 1
+        self._phases_changed()
+
+    def drop(self, index: int) -> None:
+        """Forget a phase; those behind it move up."""
+        del self.phases[index]
+        del self.numbers[index]
+        self.canary = tuple(i - (i > index) for i in self.canary if i != index)
+        self._phases_changed()
+
+    def _phases_changed(self) -> None:
+        self.spec = self.spec.but(phases=tuple(phase.spec for phase in self.phases))
 
     def candidates(self) -> list[int]:
         """Indexes of the phases that may be worked on now. Raises as those of a phase do."""
@@ -349,22 +395,33 @@ class PlanBoard:
         return aggregate(
             (element.status for element in elements),
             (element.status for element in self._shown_candidates(elements)),
+            errors=bool(self.faults),
             interrupted=selection.is_interrupted(elements, self.canary, self.interrupted),
         )
 
     @property
     def errors(self) -> tuple[str, ...]:
-        return tuple(
-            f"{phase.spec.name}: {error}" for phase in self.phases for error in phase.errors
-        )
+        """The plan's own, then those of all steps, led by their phase's name."""
+        children = (f"{p.spec.name}: {error}" for p in self.phases for error in p.errors)
+        return (*self.faults, *children)
 
     @property
     def complete(self) -> bool:
         return self.status is Status.COMPLETE
 
+    @property
+    def forced(self) -> tuple[str, ...]:
+        """The steps that somebody forced to complete, as ``phase/step``."""
+        return tuple(
+            f"{phase.spec.name}/{spec.name}"
+            for phase in self.phases
+            for spec, state in zip(phase.spec.steps, phase.steps, strict=True)
+            if state.forced
+        )
+
     def waits(self) -> tuple[str, ...]:
         """In words, what the plan waits for from an operator."""
-        if self.complete:
+        if self.complete and not self.standing:
             return ()
         own: Sequence[str] = ("the plan is interrupted",) if self.interrupted else ()
         return (*own, *(text for phase in self.phases if (text := phase.waits())))

@@ -1,8 +1,10 @@
 """What differs between two configurations of a service (reference 5.8, 5.9)."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from temporal_plans.domain.model import CompactValue
+from temporal_plans.domain.transitions import shortened
 
 
 class FieldChange(CompactValue):
@@ -38,3 +40,23 @@ class PodChange(CompactValue):
     pod: str
     fields: tuple[FieldChange, ...] = ()
     instances: tuple[InstanceChange, ...] = ()
+
+
+SUMMARY = 300
+"""Characters of a summary at most."""
+
+
+def summary(changes: Iterable[PodChange]) -> str:
+    """What changes, in one line: ``world: cpus 0.1 -> 0.2; hello: 1 more``."""
+    texts = [text for change in changes if (text := _summary(change))]
+    return shortened("; ".join(texts), SUMMARY) or "nothing that a pod would notice"
+
+
+def _summary(change: PodChange) -> str:
+    texts = [f"{one.path} {one.before} -> {one.after}" for one in change.fields[:3]]
+    if len(change.fields) > 3:
+        texts.append(f"and {len(change.fields) - 3} more")
+    for effect, word in ((PodEffect.ADD, "more"), (PodEffect.REMOVE, "fewer")):
+        if count := sum(one.effect is effect for one in change.instances):
+            texts.append(f"{count} {word}")
+    return f"{change.pod}: {', '.join(texts)}" if texts else ""

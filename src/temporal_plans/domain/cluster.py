@@ -30,7 +30,8 @@ class AgentResources(Value):
 
 
 class AgentInfo(Value):
-    """What an agent says of itself when it registers. ``boot`` is new at every start of it."""
+    """What an agent says of itself when it registers. ``boot`` is new at every start of it;
+    ``lineage`` stays as long as its work directory does, and so tells a restart from a stranger."""
 
     id: str
     hostname: str
@@ -40,6 +41,7 @@ class AgentInfo(Value):
     region: str | None = None
     zone: str | None = None
     boot: str = ""
+    lineage: str = ""
     isolation: Literal["cgroup-v2", "accounted"] = "accounted"
     version: str = ""
 

@@ -119,7 +119,9 @@ def decide(board: PlanBoard, plan_id: str, verb: Verb, command: Command) -> Deci
 
 def apply_plan(board: PlanBoard, decision: Decision) -> None:
     """The part of a decision that is the plan's own."""
-    if decision.plan is OrderVerb.INTERRUPT:
+    if decision.plan is OrderVerb.FORCE:
+        board.faults = ()
+    elif decision.plan is OrderVerb.INTERRUPT:
         board.interrupted = True
     elif decision.plan is OrderVerb.PROCEED:
         if board.interrupted:
@@ -189,7 +191,7 @@ def _start(board: PlanBoard, plan_id: str, command: Command) -> Decision:
         raise CommandRefused(400, "; ".join(str(problem) for problem in problems))
     given = ", ".join(f"{key}={value}" for key, value in command.parameters.items())
     orders: tuple[Order, ...] = ()
-    if board.complete:
+    if board.complete and not board.standing:  # what a standing plan has done is over
         orders = _everywhere(board, OrderVerb.RESTART)
     return Decision(
         outcome=Outcome(
@@ -227,7 +229,8 @@ def _continue(board: PlanBoard, phase: int | None, step: int | None) -> Decision
 
 def _continue_plan(board: PlanBoard) -> Decision:
     status = board.status
-    if status.running or status is Status.COMPLETE:
+    held = board.standing and board.interrupted  # whatever comes next is, too
+    if status.running or (status is Status.COMPLETE and not held):
         return _already(board)
     if not board.interrupted and board.closed_gate is None:
         return _nothing(board, "the plan itself is not interrupted")
@@ -252,7 +255,7 @@ def _interrupt(board: PlanBoard, phase: int | None, step: int | None) -> Decisio
     if step is not None:
         raise CommandRefused(400, "a step can't be interrupted; interrupt its phase or the plan")
     if phase is None:
-        if board.interrupted or board.complete:
+        if board.interrupted or (board.complete and not board.standing):
             return _already(board)
         return Decision(
             outcome=Outcome(code=200, message="Received cmd: interrupt"), plan=OrderVerb.INTERRUPT
@@ -289,12 +292,18 @@ def _redo(board: PlanBoard, verb: Verb, phase: int | None, step: int | None) -> 
         orders = (Order(phase=phase, verb=OrderVerb.PROCEED), Order(phase=phase, verb=order))
     else:
         orders = (Order(phase=phase, step=step, verb=order),)
-    proceeds = restart and phase is None and (board.interrupted or board.closed_gate is not None)
     return Decision(
         outcome=Outcome(code=200, message=text),
-        plan=OrderVerb.PROCEED if proceeds else None,
+        plan=_own(board, restart=restart) if phase is None else None,
         orders=orders,
     )
+
+
+def _own(board: PlanBoard, *, restart: bool) -> OrderVerb | None:
+    """What restart and force_complete of a whole plan do to the plan itself."""
+    if not restart:
+        return OrderVerb.FORCE
+    return OrderVerb.PROCEED if board.interrupted or board.closed_gate is not None else None
 
 
 def _status_of(

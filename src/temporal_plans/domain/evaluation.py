@@ -111,7 +111,9 @@ def evaluate_existing(requirement: Requirement, offer: Offer, held: Reservation)
     """The existing-pod pipeline (reference 9.4), for the offer of the agent that holds it.
 
     Growth must fit; what shrinks or is no longer wanted is given back. Volumes keep their size and
-    their place (reference 9.5), dynamic ports their number (reference 9.6).
+    their place (reference 9.5), dynamic ports their number (reference 9.6). A volume that is no
+    longer wanted, because its task was removed, stays with the pod as long as the reservation does:
+    its data outlives a configuration that is rolled back, and what is on a disk is accounted for.
     """
     kept: dict[Slot, ReservedResource] = {
         (one.set, one.kind, one.name): one for one in held.resources
@@ -166,6 +168,7 @@ class _Draft:
         """Run all resource stages and give the result."""
         self._port_stages()
         found = [one for wanted in self._sets for one in self._set_stages(wanted)]
+        found += [(slot, one.value, one.source) for slot, one in self._unwanted_volumes()]
         resources = () if self._reasons else tuple(self._resource(*one) for one in found)
         return Outcome(self._offer.agent, tuple(self._reasons), resources)
 
@@ -179,10 +182,23 @@ class _Draft:
                 kept = self._kept.get((wanted.id, "volume", volume.path))
                 if kept is None:
                     continue
-                if kept.source:
-                    self._mounts = [disk for disk in self._mounts if disk.path != kept.source]
-                else:
-                    self._disk -= int(kept.value)
+                self._set_volume_aside(kept)
+        for _, kept in self._unwanted_volumes():
+            self._set_volume_aside(kept)
+
+    def _set_volume_aside(self, kept: ReservedResource) -> None:
+        if kept.source:
+            self._mounts = [disk for disk in self._mounts if disk.path != kept.source]
+        else:
+            self._disk -= int(kept.value)
+
+    def _unwanted_volumes(self) -> Iterator[tuple[Slot, ReservedResource]]:
+        wanted: set[Slot] = {
+            (one.id, "volume", volume.path) for one in self._sets for volume in one.volumes
+        }
+        for slot, kept in self._kept.items():
+            if kept.kind == "volume" and slot not in wanted:
+                yield slot, kept
 
     def _held(self, wanted: SetWant, kind: Scalar) -> int:
         kept = self._kept.get((wanted.id, kind, ""))

@@ -27,6 +27,7 @@ class Cause(StrEnum):
     PREDECESSOR = "predecessor"
     BACKOFF = "backoff"
     READINESS = "readiness"
+    AGENT = "agent"
     ERROR = "error"
 
 
@@ -76,8 +77,15 @@ def explain(board: PlanBoard, phase: int | None, step: int | None) -> Explanatio
 
 def _plan(board: PlanBoard) -> Iterator[Explanation]:
     if board.complete:
-        yield Explanation(status=Status.COMPLETE, cause=Cause.COMPLETE, text="the plan is complete")
+        text = "the plan is complete"
+        if board.standing:
+            text = f"{text}, and stays for what comes"
+            if board.interrupted:
+                text = f"{text}; it is interrupted, so that will wait for continue"
+        yield Explanation(status=Status.COMPLETE, cause=Cause.COMPLETE, text=text)
         return
+    for fault in board.faults:
+        yield Explanation(status=board.status, cause=Cause.ERROR, text=fault)
     if board.interrupted:
         yield Explanation(
             status=board.status,
@@ -152,7 +160,7 @@ def _cause(
     state, spec = phase.steps[index], phase.spec.steps[index]
     if state.status is Status.ERROR:
         return Cause.ERROR, f"is in error: {'; '.join(state.all_errors)}", ()
-    by_status = _by_status(state)
+    by_status = _being_removed(state, spec) or _by_status(state)
     if by_status is not None:
         return *by_status, ()
     if state.shown is Status.WAITING:
@@ -169,6 +177,18 @@ def _cause(
     if before:
         return Cause.PREDECESSOR, f"waits for {', '.join(before)}", before
     return Cause.RUNNING, f"is about to be worked on ({spec.work.kind}) {state.reason}".strip(), ()
+
+
+_REMOVALS = ("kill", "unreserve", "erase", "deregister")
+
+
+def _being_removed(state: StepState, spec: StepSpec) -> tuple[Cause, str] | None:
+    """What the statuses of the steps that take a service away say (reference 7.2)."""
+    if spec.work.kind not in _REMOVALS or state.shown not in (Status.PREPARED, Status.IN_PROGRESS):
+        return None
+    if state.reason:
+        return Cause.AGENT, f"waits: {state.reason}"
+    return Cause.RUNNING, "is being worked on"
 
 
 def _by_status(state: StepState) -> tuple[Cause, str] | None:

@@ -47,12 +47,22 @@ class Condemned(CompactValue):
     counted: bool = True
 
 
+class Departed(CompactValue):
+    """What an agent that was removed by force may still have on its disks: reservations, of which
+    only the names are kept. Should the same agent (``lineage``) register again, it destroys them.
+    """
+
+    lineage: str = ""
+    reservations: tuple[Reservation, ...] = ()
+
+
 class Ledger(CompactValue):
     """The whole state of a Pool. ``serial`` grows with every reservation made.
 
     ``reservations`` and ``waiting`` are by reservation key, ``waiting`` in order of arrival;
     ``notify`` is, by key, the workflow that asked last; ``condemned`` is by reservation id.
     A key can be in both: it keeps what it holds while it waits for more, or for a new place.
+    ``departed`` is by agent, the oldest first, and bounded: nothing depends on it but tidiness.
     """
 
     pool: str = "default"
@@ -62,3 +72,4 @@ class Ledger(CompactValue):
     notify: dict[str, str] = {}
     waiting: dict[str, Waiting] = {}
     condemned: dict[str, Condemned] = {}
+    departed: dict[str, Departed] = {}

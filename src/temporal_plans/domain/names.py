@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from uuid import NAMESPACE_URL, uuid5
 
 MAX_NAME = 200
 """Characters of a plan's, phase's or step's name. Three of them and the service's name make a
@@ -25,6 +26,15 @@ def name_fault(name: str, limit: int = MAX_NAME) -> str | None:
     if len(name) > limit:
         return f"a name must have at most {limit} characters, this has {len(name)}"
     return None
+
+
+def bounded(name: str, limit: int = MAX_NAME) -> str:
+    """The name itself, or its beginning and a mark of all of it: never more than ``limit``
+    characters, and different names stay different."""
+    if len(name) <= limit:
+        return name
+    mark = f"... {uuid5(NAMESPACE_URL, name).hex[:8]}"
+    return name[: limit - len(mark)] + mark
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -14,17 +14,22 @@ from temporal_plans.domain.plan import (
     ActivityWork,
     CommandWork,
     CustomWork,
+    DeregisterWork,
+    EraseWork,
+    KillWork,
     PhaseSpec,
     PlanSpec,
     PodWork,
     SleepWork,
     StepSpec,
+    UnreserveWork,
     WorkflowWork,
 )
 from temporal_plans.domain.strategy_check import Child, dependency_problems, strategy_problems
 
 _LONGEST = timedelta(days=3650)
 _MAX_ID_BYTES = 1000
+_REMOVALS = (KillWork, UnreserveWork, EraseWork, DeregisterWork)
 _INTERNAL_QUEUES = "/_sys/"
 """What the Temporal server refuses: longer times and ids, queues of its own."""
 
@@ -33,24 +38,56 @@ def problems(
     spec: PlanSpec,
     strategies: Collection[str] | None = None,
     step_kinds: Collection[str] | None = None,
+    *,
+    of_service: bool = True,
+    standing: bool = False,
 ) -> tuple[Problem, ...]:
     """Everything that is wrong with the plan; empty when it can run.
 
     ``strategies`` and ``step_kinds`` are the names that the worker knows (``step_kinds``: of custom
-    steps). None leaves that question to the worker.
+    steps). None leaves that question to the worker. Only a plan ``of_service`` may have steps that
+    take a service away; only a ``standing`` one needs no phases.
     """
-    return tuple(_plan_problems(spec, strategies, step_kinds))
+    found = list(_plan_problems(spec, strategies, step_kinds, standing=standing))
+    return (*found, *(() if of_service else _service_problems(spec)))
+
+
+def phase_problems(
+    phase: PhaseSpec,
+    strategies: Collection[str] | None = None,
+    step_kinds: Collection[str] | None = None,
+) -> tuple[Problem, ...]:
+    """Everything that is wrong with a phase that is put into a plan by itself."""
+    return (
+        *_child_problems((phase,), "phases"),
+        *_phase_problems(phase, f"phases.{phase.name}", strategies, step_kinds),
+    )
+
+
+def _service_problems(spec: PlanSpec) -> Iterator[Problem]:
+    for phase in spec.phases:
+        for step in phase.steps:
+            if isinstance(step.work, _REMOVALS):
+                yield Problem(
+                    path=f"phases.{phase.name}.steps.{step.name}.{step.work.kind}",
+                    message="takes something of a service away, and this plan is of no service",
+                    fix="decommission or uninstall the service; it makes such plans itself",
+                )
 
 
 def _plan_problems(
-    spec: PlanSpec, strategies: Collection[str] | None, step_kinds: Collection[str] | None
+    spec: PlanSpec,
+    strategies: Collection[str] | None,
+    step_kinds: Collection[str] | None,
+    *,
+    standing: bool,
 ) -> Iterator[Problem]:
     fault = name_fault(spec.name)
     if fault:
         yield Problem(path="name", message=fault, value=spec.name)
     yield from strategy_problems(spec.strategy, "strategy", strategies)
     yield from declaration_problems(spec.parameters or (), "parameters")
-    if not spec.phases:
+    if not spec.phases and not standing:
         yield Problem(
             path="phases", message="the plan has no phases", fix="give it one with some steps"
         )

@@ -15,6 +15,11 @@ The rules:
   it. Only a successor of the same pod on the same agent takes its resources over at once, and is
   told when the old one is destroyed.
 - Reservations on an agent that is lost are kept: their owner decides (permanent, or release).
+- An agent is who has its work directory (``lineage``). A stranger under the id of one that is alive
+  is refused; once that one is silent, the stranger takes its place, and what ran there is lost.
+  Reservations are kept then too: if the stranger was a mistake, the first one's data is still good.
+- An agent that is removed by force takes its reservations with it. If it comes back nevertheless,
+  it comes as new, and first destroys what it has left of them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -35,10 +40,13 @@ from temporal_plans.domain.evaluation import (
     evaluate_new,
     new_reservation_id,
 )
-from temporal_plans.domain.ledger import AgentRecord, Condemned, Ledger, Waiting
+from temporal_plans.domain.ledger import AgentRecord, Condemned, Departed, Ledger, Waiting
 from temporal_plans.domain.offer import Offer, Used
 from temporal_plans.domain.placement import Check, PlacementError, parse_placement
 from temporal_plans.domain.requirements import check_requirement
+
+DEPARTED_KEPT = 500
+"""Reservations of removed agents that are remembered, in case such an agent comes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +61,12 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class AgentGone:
-    """An agent was given up, or left; these owners of reservations on it are to be told."""
+    """An agent was given up, or left; these owners of reservations on it are to be told.
+    ``by_operator``: somebody took it away for good, and its reservations are no more."""
 
     agent: str
     owners: tuple[str, ...]
+    by_operator: bool = False
 
 
 Effect = Offered | AgentGone
@@ -98,20 +108,48 @@ class AgentInUseError(ValueError):
         self.keys = tuple(keys)
 
 
+class AgentIdTakenError(ValueError):
+    """Another agent, with a work directory of its own, is alive under this id."""
+
+    def __init__(self, holder: AgentRecord) -> None:
+        info = holder.info
+        super().__init__(
+            f"agent id {info.id!r} is taken: an agent with another work directory runs under it on "
+            f"host {info.hostname}, alive since {holder.since:%Y-%m-%d %H:%M:%S} UTC "
+            f"(boot {info.boot or 'unknown'}); stop that one, or give this one an id of its own"
+        )
+        self.agent = info.id
+
+
+class NamelessAgentError(ValueError):
+    """An agent without an id can't register."""
+
+    def __init__(self) -> None:
+        super().__init__("id: '' names no agent; give it an id of its own")
+
+
 # --- agents --------------------------------------------------------------------------------------
 
 
 def register(ledger: Ledger, info: AgentInfo, now: datetime) -> Change:
     """An agent tells what it has: a new one, or one that came back, perhaps smaller than before.
-    What it gave away stays reserved."""
+    What it gave away stays reserved. Raises NamelessAgentError, AgentIdTakenError."""
+    if not info.id:
+        raise NamelessAgentError
     old = ledger.agents.get(info.id)
+    stranger = old is not None and _strangers(old.info.lineage, info.lineage)
+    if old is not None and stranger and old.state is AgentState.ALIVE:
+        raise AgentIdTakenError(old)
     record = AgentRecord(
         info=info,
-        registered=old.registered if old else now,
+        registered=old.registered if old and not stranger else now,
         since=old.since if old and old.state is AgentState.ALIVE else now,
         used=old.used if old else Used(),
     )
-    return _settle(_with_agent(ledger, record), now)
+    told_before = old is None or old.state is AgentState.LOST
+    gone = _gone(info.id, list(_held_on(ledger, info.id))) if stranger and not told_before else ()
+    settled = _settle(_with_leftovers(_with_agent(ledger, record), info), now)
+    return Change(settled.ledger, gone + settled.effects)
 
 
 def heard(ledger: Ledger, agent: str, boot: str, now: datetime) -> Change:
@@ -145,7 +183,8 @@ def lost(ledger: Ledger, agent: str, now: datetime) -> Change:
 
 
 def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False) -> Change:
-    """An agent leaves for good. Raises UnknownAgentError, or AgentInUseError unless ``force``."""
+    """An agent leaves for good, and what is reserved or being destroyed there leaves with it.
+    Raises UnknownAgentError, or AgentInUseError unless ``force``."""
     if agent not in ledger.agents:
         raise UnknownAgentError(agent, ledger.agents)
     dropped = list(_held_on(ledger, agent))
@@ -167,9 +206,10 @@ def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False
             if key not in keys or key in ledger.waiting
         },
         condemned={key: one for key, one in ledger.condemned.items() if key not in gone},
+        departed=_departed(ledger, agent, dropped + [one.reservation for one in condemned]),
     )
     settled = _settle(changed, now)
-    return Change(settled.ledger, _gone(agent, dropped) + settled.effects)
+    return Change(settled.ledger, _gone(agent, dropped, by_operator=True) + settled.effects)
 
 
 # --- reservations --------------------------------------------------------------------------------
@@ -238,6 +278,15 @@ def destroyed(ledger: Ledger, reservation_id: str, now: datetime) -> Change:
         resources = done.reservation.resources
         changed = _with_used(changed, done.reservation.agent, lambda used: used.minus(resources))
     return _settle(changed, now)
+
+
+def left_to_destroy(ledger: Ledger, key: str, given_up: Reservation | None) -> Reservation | None:
+    """What is still to be destroyed of ``given_up``, or when that is None of anything that the key
+    ever held, the newest first."""
+    left = [one.reservation for one in ledger.condemned.values() if one.reservation.key == key]
+    if given_up is not None:
+        left = [one for one in left if one.id == given_up.id]
+    return max(left, key=lambda one: one.created, default=None)
 
 
 def reconcile(
@@ -475,9 +524,42 @@ def _held_on(ledger: Ledger, agent: str) -> Iterator[Reservation]:
     return (one for one in ledger.reservations.values() if one.agent == agent)
 
 
-def _gone(agent: str, held: Sequence[Reservation]) -> tuple[Effect, ...]:
+def _gone(
+    agent: str, held: Sequence[Reservation], *, by_operator: bool = False
+) -> tuple[Effect, ...]:
     owners = tuple(sorted({one.owner for one in held}))
-    return (AgentGone(agent, owners),) if owners else ()
+    return (AgentGone(agent, owners, by_operator),) if owners else ()
+
+
+def _strangers(one: str, other: str) -> bool:
+    """Whether two lineages differ; one that is not known may be any."""
+    return bool(one and other and one != other)
+
+
+def _departed(ledger: Ledger, agent: str, dropped: Sequence[Reservation]) -> dict[str, Departed]:
+    """With what an agent that leaves takes along; the oldest are forgotten when it is too much."""
+    if not dropped:
+        return ledger.departed
+    leaves = Departed(
+        lineage=ledger.agents[agent].info.lineage,
+        reservations=tuple(one.but(resources=(), attributes={}) for one in dropped),
+    )
+    kept = {**_without(ledger.departed, agent), agent: leaves}
+    while len(kept) > 1 and sum(len(one.reservations) for one in kept.values()) > DEPARTED_KEPT:
+        kept.pop(next(iter(kept)))
+    return kept
+
+
+def _with_leftovers(ledger: Ledger, info: AgentInfo) -> Ledger:
+    """Has an agent that was removed, and is back, destroy what it may still have."""
+    left = ledger.departed.get(info.id)
+    if left is None or _strangers(left.lineage, info.lineage):
+        return ledger
+    condemned = {one.id: Condemned(reservation=one, counted=False) for one in left.reservations}
+    return ledger.but(
+        departed=_without(ledger.departed, info.id),
+        condemned={**ledger.condemned, **condemned},
+    )
 
 
 def _abandoned(

@@ -3,10 +3,12 @@ interrupted (reference 2.1, 2.6).
 
 The canary of reference 2.6 keeps its gates on the children: the first N that were not complete when
 the plan was made are *gates*, each opened by one continue. While one is closed, only opened gates
-may run; once all are open the inner strategy decides over all children.
+may run (of ``max-parallel-canary`` no more at once than its limit); once all are open the inner
+strategy decides over all children.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from temporal_plans.domain.plan import StrategySpec
 from temporal_plans.domain.status import Status
@@ -66,9 +68,12 @@ def candidates(
     """
     if interrupted:
         return []
-    if any(elements[i].gate for i in canary):
-        return [elements[i] for i in canary if elements[i].eligible]
     name = CANARIES.get(spec.name, spec.name)
+    if any(elements[i].gate for i in canary):
+        if name != "max-parallel":
+            return [elements[i] for i in canary if elements[i].eligible]
+        # the bound holds for opened gates, too
+        elements = [e if e.index in canary else replace(e, eligible=False) for e in elements]
     if name not in strategies:
         raise UnknownStrategy(name, sorted(strategies))
     try:

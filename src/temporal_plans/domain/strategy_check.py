@@ -42,14 +42,20 @@ def strategy_problems(
 
 
 def _limit_problems(spec: StrategySpec, path: str) -> Iterator[Problem]:
-    if spec.name == "max-parallel" and spec.limit is None:
+    bounded = _order(spec) == "max-parallel"
+    if bounded and spec.limit is None:
         yield Problem(
             path=f"{path}.limit",
-            message="max-parallel needs a limit",
-            fix="write how many may run at once: {name: max-parallel, limit: 3}",
+            message=f"{spec.name} needs a limit",
+            fix=f"write how many may run at once: {{name: {spec.name}, limit: 3}}",
         )
-    if spec.name != "max-parallel" and spec.limit is not None:
+    if not bounded and spec.limit is not None:
         yield _ignored(f"{path}.limit", spec.name, spec.limit, "max-parallel")
+
+
+def _order(spec: StrategySpec) -> str:
+    """The strategy itself, or the one behind its canary gates."""
+    return CANARIES.get(spec.name, spec.name)
 
 
 def _wave_problems(spec: StrategySpec, path: str) -> Iterator[Problem]:
@@ -128,9 +134,9 @@ def _unheeded(
     Serial ones keep those on earlier children, by their order. Strategies of the developer's own
     see the dependencies and may do as they like.
     """
-    if spec.name not in NAMES or CANARIES.get(spec.name, spec.name) == "dependency":
+    if spec.name not in NAMES or _order(spec) in ("dependency", "max-parallel"):
         return
-    serial = CANARIES.get(spec.name, spec.name) == "serial"
+    serial = _order(spec) == "serial"
     earlier: set[str] = set()
     for name, wanted in dependencies.items():
         if wanted and not (serial and earlier.issuperset(wanted)):

@@ -13,7 +13,8 @@ class TaskRecord(CompactValue):
     ``owner`` is the workflow that follows it, empty when nobody does any more; ``kills`` are the
     launches that had to make room for it. ``check``: it has a readiness check. ``paused``: it was
     launched in its paused shape (reference 6.8). ``permanently_failed``: its pod is to be replaced
-    on other resources (reference 6.4); gone with the next launch.
+    on other resources (reference 6.4); gone when it has moved. ``running_since``: when it was first
+    heard to run.
     """
 
     task_id: str
@@ -34,6 +35,7 @@ class TaskRecord(CompactValue):
     check: bool = False
     paused: bool = False
     permanently_failed: bool = False
+    running_since: datetime | None = None
 
     @property
     def ref(self) -> TaskRef:

@@ -135,6 +135,20 @@ def begun(state: StepState, now: datetime) -> StepState:
     )
 
 
+def working(state: StepState, now: datetime) -> StepState:
+    """Something that is there is being taken away: reads IN_PROGRESS (reference 7.2)."""
+    if state.complete or state.errors:
+        return state
+    return begun(state, now).but(status=Status.IN_PROGRESS)
+
+
+def releasing(state: StepState, now: datetime) -> StepState:
+    """Something is being given back: reads PREPARED until it is (reference 7.2, 8.2)."""
+    if state.complete or state.errors:
+        return state
+    return begun(state, now).but(status=Status.PREPARED, prepared=True)
+
+
 def awaiting(state: StepState, reason: str, now: datetime) -> StepState:
     """Nothing is left to do but somebody's continue: reads WAITING."""
     if state.complete or state.errors:

@@ -75,7 +75,7 @@ def _plan(
         *(problem for problem in form.problems if not _explained(problem, unclear)),
     ]
     if form.value is not None:
-        checks = plan_problems(form.value, strategies, step_kinds)
+        checks = plan_problems(form.value, strategies, step_kinds, of_service=False)
         found += [problem for problem in checks if form.genuine(problem)]
     if found:
         placed = [p.but(line=p.line or document.line(p.path)) for p in found]

@@ -106,10 +106,17 @@ class ReleaseRequest(CompactValue):
 
 class ReleaseResult(CompactValue):
     """``reservation``: what was given up, None when nothing was held under the key.
-    ``destroyed`` is false while its agent is still at it: ask again."""
+    ``destroyed`` is false while its agent is still at it: ask again.
+
+    ``agent`` has yet to destroy what was given up, now or at an earlier asking; "" when nothing is
+    left to destroy. When its ``agent_state`` is not ALIVE, it does so once it is back, or never if
+    it is removed (update ``deregister``); there is nothing to wait for meanwhile.
+    """
 
     reservation: Reservation | None = None
     destroyed: bool = True
+    agent: str = ""
+    agent_state: AgentState | None = None
 
 
 class DeregisterRequest(CompactValue):
@@ -121,9 +128,11 @@ class DeregisterRequest(CompactValue):
 
 
 class DeregisterResult(CompactValue):
-    """The keys of the reservations that were dropped with the agent."""
+    """The keys of the reservations that were dropped with the agent. ``alive``: its process was
+    still running, and will register again as a new one unless it is stopped."""
 
     dropped: tuple[str, ...] = ()
+    alive: bool = False
 
 
 class Explanation(CompactValue):
@@ -161,11 +170,16 @@ class OfferedMessage(CompactValue):
 
 
 class AgentLostMessage(CompactValue):
-    """Signal ``agent_lost`` to every owner of reservations on an agent that was given up."""
+    """Signal ``agent_lost`` to every owner of reservations on an agent that was given up.
+
+    ``by_operator``: somebody removed it for good; the reservations are dropped, its tasks are
+    GONE_BY_OPERATOR (reference 6.2).
+    """
 
     agent: str
     pool: str
     at: datetime
+    by_operator: bool = False
 
 
 class AgentView(CompactValue):
@@ -218,10 +232,15 @@ class WatchInput(CompactValue):
 
 
 class TaskLaunch(CompactValue):
-    """A task to start, under an id that is used once."""
+    """A task to start, under an id that is used once.
+
+    ``paused``: the agent runs the pause command in place of the task's own, without its checks
+    (reference 6.8).
+    """
 
     task_id: str
     task: str
+    paused: bool = False
 
 
 class LaunchInput(CompactValue):
@@ -316,6 +335,10 @@ class LaunchIntent(CompactValue):
 
 
 class LaunchOrder(CompactValue):
-    """Answer of ``record_launch``: the tasks in the way, to be killed before the launch."""
+    """Answer of ``record_launch``: the tasks in the way, to be killed before the launch, and the
+    names of the tasks that are to be launched paused (an operator's override, reference 6.8).
+    ``config_id``: what is on record for this launch; empty: what was asked."""
 
     kill: tuple[TaskRef, ...] = ()
+    paused: tuple[str, ...] = ()
+    config_id: str = ""

@@ -206,7 +206,8 @@ class Supersede(CompactValue):
 
 
 class PhaseInput(CompactValue):
-    """Input of a Phase workflow, always from its Plan. ``index`` is its place in the plan.
+    """Input of a Phase workflow, always from its Plan. ``index`` is the number by which the plan
+    knows it: its place, unless it was put into a standing plan.
 
     ``order`` is the last order carried out, ``leased`` the steps whose asset it has, ``unreported``
     those whose change the plan has not heard of, all from an earlier run; ``pace`` is the least
@@ -252,12 +253,14 @@ class PhaseDelta(CompactValue):
 
 class PhaseOrders(CompactValue):
     """Signal ``orders`` from a Plan to a running Phase. ``number`` counts up; ``permitted`` is
-    whether the plan's strategy lets it begin new work; ``leave`` asks it to end with its state."""
+    whether the plan's strategy lets it begin new work; ``leave`` asks it to end with its state,
+    and ``dismissed`` that it is not taken up again, so it gives its assets back."""
 
     number: int
     orders: tuple[Order, ...] = ()
     permitted: bool = True
     leave: bool = False
+    dismissed: bool = False
     arguments: dict[str, str] | None = None
 
 
@@ -309,6 +312,7 @@ class PreparePodInput(CompactValue):
     """Input of the activity ``prepare_pod``: resources for a pod, and its launch on record.
 
     ``attempt`` makes task ids new for every try, and the same for every retry of one.
+    ``config_id`` is the configuration to launch; empty: the context's, or else the target.
     """
 
     context: ServiceContext
@@ -318,19 +322,26 @@ class PreparePodInput(CompactValue):
     index: int
     tasks: tuple[str, ...]
     attempt: str
+    config_id: str = ""
 
 
 class PreparedTask(CompactValue):
+    """A task to start. ``goal`` and ``readiness_check`` are what completes it; a ``paused`` one
+    is complete when it runs (reference 6.8)."""
+
     task_id: str
     task: str
     goal: str
     readiness_check: bool = False
+    paused: bool = False
 
 
 class PreparePodResult(CompactValue):
-    """A reservation with the tasks to start and those to kill before; or why nothing fits yet."""
+    """A reservation with the tasks to start and those to kill before; or why nothing fits yet.
+    ``config_id`` is the configuration that the launch was recorded with."""
 
     reservation: Reservation | None = None
     refusals: tuple[Refusal, ...] = ()
     tasks: tuple[PreparedTask, ...] = ()
     kill: tuple[TaskRef, ...] = ()
+    config_id: str = ""

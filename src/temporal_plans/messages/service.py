@@ -11,27 +11,28 @@ from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.configuration import Configuration
 from temporal_plans.domain.errors import Problem
+from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.leases import Lease as Lease
 from temporal_plans.domain.leases import LeaseState as LeaseState
 from temporal_plans.domain.model import CompactValue
 from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.recovery_book import RecoveryBook, RecoveryReport
 from temporal_plans.domain.recovery_policy import RecoveryPolicy
+from temporal_plans.domain.restart_delay import RestartDelay
+from temporal_plans.domain.rollout import Rollout as Rollout
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task_record import TaskRecord as TaskRecord
 from temporal_plans.messages.cluster import TaskRef, TaskStatuses
-from temporal_plans.messages.plan import CommandLog, PlanInput, PlanView
-
-
-class Rollout(CompactValue):
-    """How one deployment is rolled out, in place of its plan's own strategies.
-
-    ``canary``: that many pods of every phase first, one after the other, each waiting for a
-    continue. ``max_unavailable``: at most so many pods of a phase at a time.
-    """
-
-    canary: int | None = Field(default=None, ge=1, le=1000)
-    max_unavailable: int | None = Field(default=None, ge=1, le=1000)
+from temporal_plans.messages.plan import (
+    CommandLog,
+    FirstCommand,
+    PlanFaults,
+    PlanInput,
+    PlanRevision,
+    PlanView,
+    Supersede,
+)
 
 
 class ServiceInput(CompactValue):
@@ -55,7 +56,9 @@ class ServiceInput(CompactValue):
 
 
 class PlanRecord(CompactValue):
-    """A plan of a service, as the service knows it. ``run`` counts how often it was started."""
+    """A plan of a service, as the service knows it. ``run`` counts how often it was started;
+    ``superseded``: it ended because another took its place. ``dropped``: the service has no such
+    plan any more, and its workflow is asked to end."""
 
     name: str
     workflow_id: str
@@ -64,6 +67,8 @@ class PlanRecord(CompactValue):
     run: int = 0
     open: bool = False
     changed: datetime | None = None
+    superseded: bool = False
+    dropped: bool = False
 
 
 class LeaseRequest(CompactValue):
@@ -89,7 +94,8 @@ class PlanReport(CompactValue):
 
     ``superseded``: it ended because its Service asked it to. A standing plan says in ``incomplete``
     which of its phases are not complete, and in ``revision`` the last revision that it took.
-    ``run_id`` is the workflow run that reports.
+    ``run_id`` is the workflow run that reports; ``forced``, at the end, the steps that somebody
+    forced to complete, as ``phase/step``.
     """
 
     plan: str
@@ -100,6 +106,7 @@ class PlanReport(CompactValue):
     incomplete: tuple[str, ...] = ()
     revision: int = 0
     run_id: str = ""
+    forced: tuple[str, ...] = ()
 
 
 class StartPlan(Command):
@@ -113,11 +120,32 @@ class StartPlan(Command):
     verb: Literal[Verb.START, Verb.RESTART] = Verb.START
 
 
+class PlanBegin(CompactValue):
+    """A plan that is to begin as soon as it may: its former run must have ended before.
+
+    ``first``: it goes on from where it ended, with this command; ``interrupted``: it begins
+    WAITING. ``forced`` are steps that stay complete, by ``phase/step``, because somebody forced them
+    in the run before, which deployed the configuration ``former``.
+    """
+
+    first: FirstCommand | None = None
+    interrupted: bool = False
+    rollout: Rollout = Rollout()
+    forced: tuple[str, ...] = ()
+    former: str = ""
+    by: str = ""
+    reason: str = ""
+    what: str = ""
+
+
 class PlanStart(CompactValue):
-    """Input of the activity ``start_plan``; idempotent by ``run``."""
+    """Input of the activity ``start_plan``; idempotent by ``run`` and ``starter``, the first run of
+    the Service that starts it. ``keep_log``: the commands to its former runs stay in its log."""
 
     workflow_id: str
     run: int
+    starter: str = ""
+    keep_log: bool = False
     input: PlanInput
 
 
@@ -164,6 +192,23 @@ class ChangeView(CompactValue):
     problems: tuple[Problem, ...] = ()
     deploy: PlanView | None = None
     decommission: PlanView | None = None
+
+
+class ChangeCheck(CompactValue):
+    """Input of the activity ``check_change``: may ``after`` be deployed, ``before`` being in force?
+    ``before`` is None for the first configuration."""
+
+    before: ServiceSpec | None
+    after: ServiceSpec
+    plans: tuple[PlanSpec, ...] | None = None
+    rollout: Rollout = Rollout()
+    deployed_once: bool = False
+
+
+class ChangeProblems(CompactValue):
+    """Its result: every reason why not."""
+
+    problems: tuple[Problem, ...] = ()
 
 
 class Configurations(CompactValue):
@@ -272,7 +317,9 @@ class ServiceResult(CompactValue):
 
 
 class PodView(CompactValue):
-    """A pod instance with its tasks' newest records."""
+    """A pod instance with its tasks' newest records. ``shown`` is what each task reads, by the
+    task's name: its state, or PAUSED, PAUSING, DECOMMISSIONED, DECOMMISSIONING (reference 6.8).
+    ``wanted``: the target configuration has it."""
 
     name: str
     type: str
@@ -281,14 +328,20 @@ class PodView(CompactValue):
     hostname: str = ""
     reservation: Reservation | None = None
     tasks: tuple[TaskRecord, ...] = ()
+    shown: dict[str, str] = {}
+    wanted: bool = True
 
 
 class ServiceStatus(CompactValue):
-    """Answer of the Service's query ``status``."""
+    """Answer of the Service's query ``status``. ``errors``: why the newest configuration was
+    refused, until another is deployed."""
 
     name: str
     config_id: str
     pool: str
+    number: int = 1
+    errors: tuple[str, ...] = ()
+    uninstalling: bool = False
     configs: tuple[str, ...] = ()
     plans: tuple[PlanRecord, ...] = ()
     tasks: int = 0
@@ -308,24 +361,67 @@ class Tasks(CompactValue):
     tasks: tuple[TaskRecord, ...] = ()
 
 
+Message = LeaseGrant | TaskStatuses | Supersede | PlanFaults | PlanRevision
+"""What a Service tells its plans, phases and steps."""
+
+
 class Unsent(CompactValue):
     """A signal that a run of the Service left to the next one. It may arrive twice."""
 
     receiver: str
     signal: str
-    message: LeaseGrant | TaskStatuses
+    message: Message
+
+
+class RecoveryState(CompactValue):
+    """What a Service remembers about recovery: what is under way, as it told its plan and as the
+    plan last said; the back-off of tasks, by name; since when tasks are down, by id."""
+
+    book: RecoveryBook = RecoveryBook()
+    report: RecoveryReport = RecoveryReport()
+    delays: dict[str, RestartDelay] = {}
+    down: dict[str, datetime] = {}
 
 
 class ServiceState(CompactValue):
-    """What a Service carries from run to run. ``zombies`` are tasks that it has yet to kill."""
+    """What a Service carries from run to run.
 
-    configs: dict[str, ServiceSpec] = {}
+    ``doomed`` are tasks that it has yet to kill; ``pending`` plans that are to begin; ``rejected``
+    why the newest configuration was refused.
+    """
+
+    configs: tuple[Configuration, ...] = ()
     target: str = ""
     tasks: dict[str, TaskRecord] = {}
     reservations: dict[str, Reservation] = {}
+    overrides: dict[str, GoalOverride] = {}
     plans: dict[str, PlanRecord] = {}
+    pending: dict[str, PlanBegin] = {}
+    starting: tuple[PlanStart, ...] = ()
+    runs: RunHistory = RunHistory()
     leases: LeaseState = LeaseState()
+    recovery: RecoveryState = RecoveryState()
     deployed_once: bool = False
+    rejected: tuple[str, ...] = ()
+    uninstalling: bool = False
     log: CommandLog = CommandLog()
     unsent: tuple[Unsent, ...] = ()
-    zombies: tuple[TaskRef, ...] = ()
+    doomed: tuple[TaskRef, ...] = ()
+
+
+class LaunchTarget(CompactValue):
+    """Argument of the Service's query ``launch_target``: how is this pod to be launched?
+    ``config_id``: with this configuration; empty: the target."""
+
+    pod: str
+    index: int
+    config_id: str = ""
+
+
+class LaunchPlace(CompactValue):
+    """Answer: the configuration, and where. ``replaces``: the reservation that it has to leave for
+    another, because the pod was given up there; empty: it stays where it is."""
+
+    config_id: str
+    spec: ServiceSpec
+    replaces: str = ""

@@ -69,7 +69,7 @@ class DatabaseInUseError(DevServerError):
     def __init__(self, database: Path, holder: str) -> None:
         super().__init__(
             f"{database} is in use by the Temporal server with process id {holder or 'unknown'}; "
-            "stop that one, or choose another database file"
+            "stop that one first, or work in another state directory (--state-dir)"
         )
 
 

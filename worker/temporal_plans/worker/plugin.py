@@ -16,20 +16,27 @@ from temporalio.plugin import SimplePlugin
 from temporalio.worker import WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from temporal_plans.activities.configurations import ConfigurationActivities
 from temporal_plans.activities.offers import OfferActivities
 from temporal_plans.activities.plans import PlanActivities
 from temporal_plans.activities.pods import PodActivities
+from temporal_plans.activities.scheduled import ScheduledActivities
+from temporal_plans.activities.upkeep import UpkeepActivities
+from temporal_plans.domain.change_check import ConfigValidator
+from temporal_plans.domain.plan_customizer import PlanCustomizer
+from temporal_plans.domain.recovery_book import Recoverer
 from temporal_plans.domain.strategies import NAMES, Select
 from temporal_plans.workflows.guard import PlansInterceptor
 from temporal_plans.workflows.phase import Phase
 from temporal_plans.workflows.plan import Plan
 from temporal_plans.workflows.pool import PoolWorkflow
 from temporal_plans.workflows.registry import Registry, StepKind
+from temporal_plans.workflows.scheduled_run import ScheduledRun
 from temporal_plans.workflows.service import Service
 from temporal_plans.workflows.step import Step
 from temporal_plans.workflows.unknown import UnknownWorkflow
 
-WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, PoolWorkflow)
+WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, PoolWorkflow, ScheduledRun)
 
 PASSTHROUGH = (
     "temporal_plans",  # its modules hold no state; loading them anew for each run costs 25 ms
@@ -42,7 +49,9 @@ PASSTHROUGH = (
 class PlansPlugin(SimplePlugin):
     """Adds plans to a client and its workers.
 
-    ``strategies`` and ``step_kinds`` are the developer's own, by the names that plans use;
+    ``strategies`` and ``step_kinds`` are the developer's own, by the names that plans use.
+    ``recoverers`` are asked in order how a failed pod is brought back, ``plan_customizers`` change
+    generated plans before they run, ``config_validators`` refuse configurations.
     ``passthrough`` names their modules that workflows may share with the process. ``guard`` keeps
     bad messages from wedging workflows; ``unknown`` makes unknown workflow types fail at once, and
     is off for a worker that has a dynamic workflow of its own.
@@ -55,12 +64,22 @@ class PlansPlugin(SimplePlugin):
         *,
         strategies: Mapping[str, Select] | None = None,
         step_kinds: Mapping[str, StepKind] | None = None,
+        recoverers: Sequence[Recoverer] = (),
+        plan_customizers: Sequence[PlanCustomizer] = (),
+        config_validators: Sequence[ConfigValidator] = (),
         passthrough: Sequence[str] = (),
         guard: bool = True,
         unknown: bool = True,
     ) -> None:
-        registry = Registry(strategies=dict(strategies or {}), kinds=dict(step_kinds or {}))
+        registry = Registry(
+            strategies=dict(strategies or {}),
+            kinds=dict(step_kinds or {}),
+            recoverers=tuple(recoverers),
+            plan_customizers=tuple(plan_customizers),
+            config_validators=tuple(config_validators),
+        )
         _check(registry)
+        self._registry = registry
         types = (*WORKFLOWS, UnknownWorkflow) if unknown else WORKFLOWS
         super().__init__(
             "temporal-plans.PlansPlugin",
@@ -76,20 +95,33 @@ class PlansPlugin(SimplePlugin):
         config = super().configure_worker(config)
         client = config.get("client")
         if client is not None:
-            config["activities"] = [*config.get("activities", []), *activities(client)]
+            config["activities"] = [
+                *config.get("activities", []),
+                *activities(client, self._registry),
+            ]
         return config
 
 
-def activities(client: Client) -> list[Callable[..., Any]]:
+def activities(client: Client, registry: Registry) -> list[Callable[..., Any]]:
     """The activities of the plans queue: those that talk to Temporal and nothing else."""
+    configurations = ConfigurationActivities(registry.config_validators, registry.plan_customizers)
     offers, plans, pods = OfferActivities(client), PlanActivities(client), PodActivities(client)
+    scheduled, upkeep = ScheduledActivities(client), UpkeepActivities(client)
     return [
         offers.reserve,
         offers.release,
         offers.check_owners,
+        configurations.check_change,
         plans.start_plan,
         plans.closed_plans,
         pods.prepare_pod,
+        upkeep.retire_task,
+        upkeep.release_reservation,
+        upkeep.erase_task,
+        upkeep.deregister,
+        scheduled.start_scheduled_plan,
+        scheduled.wait_for_plan,
+        scheduled.stop_scheduled_plan,
     ]
 
 
@@ -119,3 +151,11 @@ def _check(registry: Registry) -> None:
         for name, entry in entries.items():
             if not callable(entry):
                 raise ValueError(f"{what}: {name} is no function but {entry!r}")
+    for what, functions in (
+        ("recoverers", registry.recoverers),
+        ("plan_customizers", registry.plan_customizers),
+        ("config_validators", registry.config_validators),
+    ):
+        for function in functions:
+            if not callable(function):
+                raise ValueError(f"{what}: {function!r} is no function")

@@ -25,8 +25,8 @@ async def tell(workflow_id: str, signal: str, message: object) -> bool:
     return True
 
 
-async def wait_or_timeout(condition: Callable[[], bool], timeout: timedelta) -> bool:
-    """Whether the condition came true in time."""
+async def wait_or_timeout(condition: Callable[[], bool], timeout: timedelta | None) -> bool:
+    """Whether the condition came true in time; without a timeout it always does."""
     try:
         await workflow.wait_condition(condition, timeout=timeout)
     except TimeoutError:

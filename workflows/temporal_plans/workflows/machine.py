@@ -14,6 +14,7 @@ from temporalio.exceptions import is_cancelled_exception
 
 from temporal_plans.domain import transitions
 from temporal_plans.domain.cluster import Reservation
+from temporal_plans.domain.plan import PodWork, StepSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskStatus
 from temporal_plans.domain.transitions import StepState
@@ -24,8 +25,20 @@ from temporal_plans.workflows.registry import Registry
 from temporal_plans.workflows.step_context import StepContext, StepPlace
 from temporal_plans.workflows.tracing import span
 
-_READY = (Status.PENDING, Status.PREPARED, Status.STARTING, Status.STARTED)
-"""Statuses in which an attempt may begin; the last three when an earlier run left the step."""
+_AT_WORK = (Status.PREPARED, Status.STARTING, Status.STARTED, Status.IN_PROGRESS)
+"""Statuses of an attempt that has not come to its end; at its beginning, of one that was left."""
+
+_READY = (Status.PENDING, *_AT_WORK)
+"""Statuses in which an attempt may begin."""
+
+
+def keeps_its_place(spec: StepSpec) -> bool:
+    """Whether a step stays at work, with its assets, during a back-off.
+
+    A recovery does not: what it brings back may be what a deployment is about to mend. Its phase
+    begins it again when the back-off is over and nobody else works on the pod.
+    """
+    return not (isinstance(spec.work, PodWork) and spec.work.recovery is not None)
 
 
 class StepMachine:
@@ -87,6 +100,8 @@ class StepMachine:
         """Until the step is complete, or was asked to leave; whether it is complete."""
         while not self.state.complete:
             if self.leaving or (self._ends_in_error and self.state.status is Status.ERROR):
+                return False
+            if self.state.delayed_until is not None and not keeps_its_place(self.place.spec):
                 return False
             if self._may_begin():
                 await self._attempt()
@@ -173,5 +188,5 @@ class StepMachine:
         """What an attempt that came to its end means, unless a report has said it already."""
         if error is not None:
             self.set(transitions.failed(self.state, failure_text(error)))
-        elif self.state.status in (Status.STARTING, Status.STARTED, Status.PREPARED):
+        elif self.state.status in _AT_WORK:
             self.set(transitions.completed(self.state, workflow.now()))

@@ -4,8 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
 
-from temporal_plans.messages.cluster import TaskStatuses
-from temporal_plans.messages.service import LeaseGrant, Unsent
+from temporal_plans.messages.service import Message, Unsent
 from temporal_plans.workflows.handlers import tell
 
 
@@ -29,7 +28,7 @@ class Outbox:
         """Whether nothing is left to tell."""
         return not self._queues
 
-    def put(self, receiver: str, signal: str, message: LeaseGrant | TaskStatuses) -> None:
+    def put(self, receiver: str, signal: str, message: Message) -> None:
         """Tell it, after all that the receiver is still to be told."""
         self._queues[receiver].append(Unsent(receiver=receiver, signal=signal, message=message))
         self._start(receiver)

@@ -6,6 +6,7 @@ holds back what may no longer begin, and tells the plan what changed.
 
 import asyncio
 from collections.abc import Iterable
+from datetime import timedelta
 
 from temporalio import workflow
 
@@ -14,7 +15,7 @@ from temporal_plans.domain.commands import apply_order
 from temporal_plans.domain.explain import ASSET_REASON
 from temporal_plans.domain.selection import StrategyFailed
 from temporal_plans.domain.status import Status
-from temporal_plans.domain.transitions import StepState, failed
+from temporal_plans.domain.transitions import StepState, delay_left, due, failed
 from temporal_plans.messages.cluster import AgentLostMessage, OfferedMessage, TaskStatuses
 from temporal_plans.messages.plan import (
     PhaseDelta,
@@ -28,8 +29,14 @@ from temporal_plans.messages.plan import (
 from temporal_plans.messages.service import LeaseGrant
 from temporal_plans.workflows.background import Background
 from temporal_plans.workflows.failures import failure_text
-from temporal_plans.workflows.handlers import should_continue_as_new, tell, wait_or_timeout
+from temporal_plans.workflows.handlers import (
+    leave_a_command,
+    should_continue_as_new,
+    tell,
+    wait_or_timeout,
+)
 from temporal_plans.workflows.leases import PhaseLeases
+from temporal_plans.workflows.machine import keeps_its_place
 from temporal_plans.workflows.registry import registry
 from temporal_plans.workflows.rolling import Rolling
 from temporal_plans.workflows.running import RunningStep, run_child, run_inline
@@ -42,6 +49,8 @@ CHILDREN_AT_ONCE = 32
 
 INLINE_AT_ONCE = 100
 """Steps in flight inside the phase."""
+
+SHORTEST_WAIT = timedelta(milliseconds=1)
 
 
 @workflow.defn(name="Phase")
@@ -65,6 +74,7 @@ class Phase:
         self._permitted = input.permitted
         self._order = input.order
         self._leave = False
+        self._dismissed = False
         self._rolling = Rolling()
         self._running: dict[int, RunningStep] = {}
         self._changed: set[int] = set(input.unreported)
@@ -85,11 +95,8 @@ class Phase:
                 self._advance()
                 if not self._running and self._at_end():
                     break
-                patience = self._rolling.patience(workflow.now())
-                if patience is None:
-                    await workflow.wait_condition(lambda: self._dirty)
-                else:
-                    await wait_or_timeout(lambda: self._dirty, patience)
+                if not await wait_or_timeout(lambda: self._dirty, self._patience()):
+                    leave_a_command()
         except asyncio.CancelledError:
             await self._cancel()
             await reporter.stop()
@@ -102,7 +109,9 @@ class Phase:
             self._board.fail(str(failure))
         await reporter.stop()
         await self._leases.end(
-            keep=not self._board.complete and self._board.status is not Status.ERROR
+            keep=not self._board.complete
+            and self._board.status is not Status.ERROR
+            and not self._dismissed
         )
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._rolling.under_way and not self._leave and not self._board.complete:
@@ -146,6 +155,7 @@ class Phase:
         """Start what the strategy picks, hold what it no longer picks."""
         if should_continue_as_new(self._input.history_limit):
             self._rolling.begin(workflow.now())
+        self._end_delays()
         candidates = self._board.candidates() if self._permitted else []
         chosen = {*candidates, *self._board.approvals()}  # what waits for approval has begun
         stay = self._may_start() and not self._leave
@@ -153,16 +163,36 @@ class Phase:
             step.permit(index in chosen, leave=not stay)
         if not stay:
             return
-        due = [*self._board.launched(), *candidates]
+        delayed = self._delayed()
+        ready = [i for i in (*self._board.launched(), *candidates) if i not in delayed]
         room = (INLINE_AT_ONCE if self._input.inline else CHILDREN_AT_ONCE) - len(self._running)
-        for index in due:
+        for index in ready:
             if room <= 0:
                 break
             if index not in self._running and self._leases.has(index):
                 self._start(index, permitted=index in chosen)
                 room -= 1
-        self._leases.keep_only({*due, *self._running})
-        self._leases.want([i for i in due if i not in self._running])
+        kept = (i for i in delayed if keeps_its_place(self._input.spec.steps[i]))
+        self._leases.keep_only({*ready, *kept, *self._running})
+        self._leases.want([i for i in ready if i not in self._running])
+
+    # --- back-offs of steps that are not at work: they ask for no asset before it is time ---
+
+    def _delayed(self) -> set[int]:
+        return self._board.delayed - self._running.keys()
+
+    def _end_delays(self) -> None:
+        for index in sorted(self._delayed()):
+            if delay_left(self._board.steps[index], workflow.now()) <= timedelta(0):
+                self._set(index, due(self._board.steps[index]))
+
+    def _patience(self) -> timedelta | None:
+        """How long until there is something to do without anything happening."""
+        now = workflow.now()
+        delays = [delay_left(self._board.steps[i], now) for i in self._delayed()]
+        rolling = self._rolling.patience(now)
+        waits = delays if rolling is None else [*delays, rolling]
+        return max(min(waits), SHORTEST_WAIT) if waits else None
 
     def _may_start(self) -> bool:
         return self._rolling.may_start(
@@ -237,6 +267,7 @@ class Phase:
     def on_orders(self, orders: PhaseOrders) -> None:
         self._permitted = orders.permitted
         self._leave = orders.leave
+        self._dismissed = orders.dismissed
         if orders.arguments is not None:
             self._arguments = dict(orders.arguments)
         for order in orders.orders:

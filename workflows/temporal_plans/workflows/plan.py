@@ -27,12 +27,8 @@ from temporal_plans.domain.commands import (
     find_element,
     suggest,
 )
-from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.explain import explain
-from temporal_plans.domain.parameters import check_arguments
-from temporal_plans.domain.plan_check import problems
 from temporal_plans.domain.selection import StrategyFailed
-from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import (
     CommandLog,
     CommandMessage,
@@ -42,11 +38,15 @@ from temporal_plans.messages.plan import (
     PhaseDelta,
     PhaseInput,
     PhaseResult,
+    PlanFaults,
     PlanInput,
     PlanResult,
+    PlanRevision,
     PlanView,
+    ServiceContext,
+    Supersede,
 )
-from temporal_plans.messages.service import LeaseRequest, PlanReport
+from temporal_plans.messages.service import LeaseRequest
 from temporal_plans.workflows.background import Background
 from temporal_plans.workflows.failures import failure_text
 from temporal_plans.workflows.handlers import (
@@ -56,8 +56,11 @@ from temporal_plans.workflows.handlers import (
     wait_or_timeout,
 )
 from temporal_plans.workflows.log import CommandLogger
+from temporal_plans.workflows.plan_input import arguments_of, faults_of
+from temporal_plans.workflows.plan_reports import PlanReports
 from temporal_plans.workflows.plan_verbs import PlanVerbs
 from temporal_plans.workflows.registry import registry
+from temporal_plans.workflows.revisions import Revisions
 from temporal_plans.workflows.rolling import Rolling
 from temporal_plans.workflows.running_phase import RunningPhase
 from temporal_plans.workflows.tracing import span
@@ -66,9 +69,7 @@ from temporal_plans.workflows.views import PlanViewer, details
 PHASES_AT_ONCE = 16
 ANSWER_WITHIN = timedelta(seconds=10)
 """How long an update waits for a phase to carry its order out before it answers 202."""
-LONGEST_ID = 900
-"""Bytes of a step's workflow id; the server takes 1,000, and a step's own children need some."""
-REPORT_PACE = timedelta(milliseconds=300)
+SHORTEST_WAIT = timedelta(milliseconds=1)
 
 
 @workflow.defn(name="Plan")
@@ -83,7 +84,12 @@ class Plan(PlanVerbs):
         self._seed = workflow.random().getrandbits(32) if input.seed is None else input.seed
         self._registry = registry()
         self._board = PlanBoard(
-            input, input.state, seed=self._seed, strategies=self._registry.all_strategies
+            input,
+            input.state,
+            seed=self._seed,
+            strategies=self._registry.all_strategies,
+            faults=input.errors,
+            standing=input.standing,
         )
         if input.state is None:
             self._board.interrupted = input.interrupted
@@ -92,22 +98,29 @@ class Plan(PlanVerbs):
         self._running: dict[int, RunningPhase] = {}
         self._viewer = PlanViewer(self._id)
         self._rolling = Rolling()
+        self._superseded: Supersede | None = None
+        self._revisions = Revisions(
+            self._board, input.revision, lambda phase: faults_of(phase, self._id)
+        )
+        self._reports = PlanReports(self._board, self._revisions, input.context)
         self._leased = dict(input.leased)
+        self._returning: set[str] = set()
         self._begun = False
         self._dirty = True
-        self._reported: Status | None = None
-        self._telling = asyncio.Lock()
 
     @workflow.run
     async def run(self, input: PlanInput) -> PlanResult:
         try:
-            self._check_input()
+            given = arguments_of(
+                self._input, self._id, self._registry, interrupted=self._board.interrupted
+            )
         except ApplicationError:
             await self._report_end()  # else its service would think that it runs
             raise
+        self._arguments = self._arguments if given is None else given
         with span(f"plan {self._input.name}", id=self._id):
             try:
-                await self._until_complete()
+                await self._until_over()
             except asyncio.CancelledError:
                 for phase in list(self._running.values()):
                     phase.cancel()
@@ -115,7 +128,12 @@ class Plan(PlanVerbs):
                 await self._report_end()
                 raise
         workflow.set_current_details(details(self._board))
-        return PlanResult(status=self._board.status, view=self.status(), state=self._board.state)
+        return PlanResult(
+            status=self._board.status,
+            view=self.status(),
+            state=self._board.state,
+            superseded=self._is_superseded,
+        )
 
     def _begin_with(self, first: FirstCommand) -> None:
         """A command to the plan as it had ended: no phase runs yet that must hear of it."""
@@ -131,86 +149,89 @@ class Plan(PlanVerbs):
                 self._arguments = dict(decision.arguments)
         self._log.command(first.verb, first.command, outcome, via="start", now=workflow.now())
 
-    async def _until_complete(self) -> None:
+    async def _until_over(self) -> None:
         """Run, and begin new runs of the workflow, until nobody has anything more to do."""
         for first in self._input.first:
             self._begin_with(first)
         while True:
-            reporter = Background(self._report)
+            reporter = Background(self._reports.run)
             try:
                 await self._run()
             finally:
                 reporter.over = True
             await reporter.stop()
-            if self._board.complete:
+            told = self._over
+            if told:
                 await self._report_end()
-            await workflow.wait_condition(workflow.all_handlers_finished)
-            if self._board.complete:  # nobody restarted anything in the last moment
+            await workflow.wait_condition(
+                lambda: workflow.all_handlers_finished() and not self._returning
+            )
+            if told and self._over:  # nobody restarted anything in the last moment
                 return
-            if not self._running and self._rolling.under_way:
+            if not self._over and not self._running and self._rolling.under_way:
                 workflow.continue_as_new(self._carried())
-            self._reported, self._dirty = None, True
+            self._dirty = True
+            self._reports.begin_anew()
 
     async def _run(self) -> None:
-        """Until all is complete, or a new run is to begin and no phase runs."""
+        """Until it is over, or a new run is to begin and no phase runs."""
         while True:
             self._dirty = False
             self._advance()
             self._begun = True
-            if not self._running and (self._board.complete or self._rolling.under_way):
+            if not self._running and (self._over or self._rolling.under_way):
                 return
-            patience = self._rolling.patience(workflow.now())
-            if patience is None:
-                await workflow.wait_condition(lambda: self._dirty)
-            else:
-                await wait_or_timeout(lambda: self._dirty, patience)
+            if not await wait_or_timeout(lambda: self._dirty, self._patience()):
+                leave_a_command()
 
-    def _check_input(self) -> None:
-        """Fails at once, with every reason, a plan that can't run.
+    @property
+    def _over(self) -> bool:
+        """Whether the plan has come to its end. A standing one has none of its own."""
+        return self._is_superseded or (self._board.complete and not self._input.standing)
 
-        Names of the developer's own are asked for when the plan begins and never again: a worker
-        that knows others would otherwise, replaying, fail a plan that runs.
-        """
-        begins = self._input.state is None and not workflow.unsafe.is_replaying()
-        strategies = self._registry.strategy_names if begins else None
-        kinds = frozenset(self._registry.kinds) if begins else None
-        faults = list(problems(self._input, strategies, kinds))
-        if not self._board.interrupted and self._input.state is None:
-            arguments, more = check_arguments(self._input.parameters, self._input.arguments)
-            faults += more
-            self._arguments = dict(arguments)
-        longest = max(
-            (f"{self._id}/{p.name}/{s.name}" for p in self._input.phases for s in p.steps),
-            key=lambda path: len(path.encode()),
-            default="",
-        )
-        if len(longest.encode()) > LONGEST_ID:
-            told = f"its steps would have ids of more than {LONGEST_ID} bytes; use shorter names"
-            faults.append(Problem(path="name", message=told, value=self._id))
-        if faults:
-            raise ApplicationError(
-                "this plan can't run:\n" + "\n".join(str(fault) for fault in faults),
-                type="InvalidPlan",
-                non_retryable=True,
-            )
+    @property
+    def _is_superseded(self) -> bool:
+        """What is complete is complete, whoever was to take its place."""
+        complete = self._board.complete and not self._input.standing
+        return self._superseded is not None and not complete
+
+    def _patience(self) -> timedelta | None:
+        """How long until there is something to do without anything happening."""
+        now = workflow.now()
+        waits = [self._rolling.patience(now), *(p.patience(now) for p in self._running.values())]
+        if self._input.standing:
+            waits.append(self._revisions.until_old(self._running, now))
+        known = [wait for wait in waits if wait is not None]
+        return max(min(known), SHORTEST_WAIT) if known else None
 
     def _carried(self) -> PlanInput:
+        """The next run's input, with the phases that there are now, numbered anew."""
+        numbers = self._board.numbers
         return self._input.but(
+            phases=self._board.spec.phases,
             state=self._board.state,
             arguments=self._arguments,
             log=self._log.log,
             seed=self._seed,
             started=self._started,
-            leased=self._leased,
+            leased={i: self._leased[n] for i, n in enumerate(numbers) if n in self._leased},
             first=(),
+            errors=self._board.faults,
+            revision=self._revisions.number,
         )
 
     # --- which phases may be worked on ---
 
     def _advance(self) -> None:
         """Start what the strategy picks, hold what it no longer picks."""
+        now = workflow.now()
         if should_continue_as_new(self._input.history_limit):
-            self._rolling.begin(workflow.now())
+            self._rolling.begin(now)
+        for phase in list(self._running.values()):
+            if (left := phase.patience(now)) is not None and left <= timedelta(0):
+                phase.cancel()
+        if self._input.standing and self._revisions.forget_old(self._running, now):
+            leave_a_command()
         try:
             self._follow_strategy()
         except StrategyFailed as failure:
@@ -229,28 +250,33 @@ class Plan(PlanVerbs):
     def _follow_strategy(self) -> None:
         self._permit()
         if self._may_start():
-            free = [i for i in self._board.candidates() if i not in self._running]
+            free = [i for i in self._board.candidates() if self._may_be_started(i)]
             for index in free[: max(PHASES_AT_ONCE - len(self._running), 0)]:
                 self._start(index)
+
+    def _may_be_started(self, index: int) -> bool:
+        name = self._board.phases[index].spec.name
+        return self._board.numbers[index] not in self._running and name not in self._returning
 
     def _permit(self) -> None:
         """Tell running phases whether they may begin new work."""
         if not self._running:
             return
         permitted, leave = self._board.permitted(), not self._may_start()
-        for index, phase in self._running.items():
-            phase.permit(index in permitted, leave=leave)
+        for index, number in enumerate(self._board.numbers):
+            if phase := self._running.get(number):
+                phase.permit(index in permitted, leave=leave)
 
     def _may_start(self) -> bool:
         """While it would continue as new it begins nothing, unless a long phase holds it up."""
-        return self._rolling.may_start(
+        return self._superseded is None and self._rolling.may_start(
             workflow.now(), self._running, workflow.info().get_current_history_length()
         )
 
     def _start(self, index: int) -> None:
-        phase = self._board.phases[index]
+        phase, number = self._board.phases[index], self._board.numbers[index]
         input = PhaseInput(
-            index=index,
+            index=number,
             spec=phase.spec,
             state=phase.state,
             inline=self._input.steps == "inline",
@@ -258,45 +284,56 @@ class Plan(PlanVerbs):
             backoff=self._input.backoff,
             context=self._input.context,
             seed=self._seed,
-            leased=self._leased.pop(index, ()),
+            leased=self._leased.pop(number, ()),
             history_limit=self._input.history_limit,
         )
-        self._running[index] = RunningPhase(input, f"{self._id}/{phase.spec.name}", self._ended)
+        self._running[number] = RunningPhase(input, f"{self._id}/{phase.spec.name}", self._ended)
 
     def _ended(
         self, phase: RunningPhase, result: PhaseResult | None, error: Exception | None
     ) -> None:
-        """A phase is over: what it leaves behind is the truth, and unheard orders apply to that."""
+        """A phase is over: what it leaves behind is the truth, and unheard orders apply to that;
+        unless another takes its place."""
         leave_a_command()
         del self._running[phase.index]
-        board = self._board.phases[phase.index]
+        self._dirty = True
+        if self._revisions.ended(phase.name):
+            if error is not None or (result is not None and result.leased):
+                self._give_back_leases(phase.name)
+            return
         if result is not None:
-            self._board.take(phase.index, result.state)
+            self._board.take(self._board.numbers.index(phase.index), result.state)
             phase.heard(result.order)
             if result.leased:
                 self._leased[phase.index] = result.leased
         elif error is not None:
-            board.fail(f"its workflow ended: {failure_text(error)}")
-            self._give_back_leases(board.spec.name)
+            self._board.of_number(phase.index).fail(f"its workflow ended: {failure_text(error)}")
+            self._give_back_leases(phase.name)
         for orders in phase.unheard.values():
-            self._apply(orders)
+            for order in orders:
+                apply_order(self._board.of_number(phase.index), order, workflow.now())
         phase.unheard = {}
-        self._dirty = True
 
     def _give_back_leases(self, phase: str) -> None:
-        """A phase that was terminated could not."""
-        if self._input.context is not None:
-            request = LeaseRequest(phase=f"{self._id}/{phase}", ended=True)
-            self._returning = asyncio.create_task(
-                tell(self._input.context.workflow_id, "leases", request)
-            )
+        """A phase that was terminated could not, and one that was left did not. It is not started
+        again before its service has heard of it, which would else take back what it was just
+        given."""
+        if self._input.context is not None and phase not in self._returning:
+            self._returning.add(phase)
+            asyncio.create_task(self._given_back(phase, self._input.context))  # noqa: RUF006
+
+    async def _given_back(self, phase: str, context: ServiceContext) -> None:
+        request = LeaseRequest(phase=f"{self._id}/{phase}", ended=True)
+        await tell(context.workflow_id, "leases", request)
+        self._returning.discard(phase)
+        self._dirty = True
 
     @workflow.signal(name="phase_changed", description="From a phase: which of its steps changed.")
     def on_phase_changed(self, delta: PhaseDelta) -> None:
         phase = self._running.get(delta.phase)
         if phase is None:
             return
-        board = self._board.phases[delta.phase]
+        board = self._board.of_number(delta.phase)
         board.set_interrupted(delta.interrupted)
         board.set_gate(delta.gate)
         for index, state in delta.steps.items():
@@ -304,12 +341,41 @@ class Plan(PlanVerbs):
         phase.heard(delta.order)
         self._dirty = True
 
+    # --- what its service tells it ---
+
+    @workflow.signal(name="supersede", description="From its service: another takes its place.")
+    def on_supersede(self, message: Supersede) -> None:
+        """It begins nothing more and leaves its steps where they are. Its assets are given back
+        with its last word, so that whoever comes next is not outrun by others."""
+        if self._superseded is None:
+            self._superseded, self._dirty = message, True
+            for phase in self._running.values():
+                phase.let_go(workflow.now(), gives_back=False)
+
+    @workflow.signal(name="revise", description="From its service: phases to put and to drop.")
+    def on_revise(self, revision: PlanRevision) -> None:
+        if not self._input.standing:
+            self.record_problem("revise", "only a standing plan is given phases")
+            return
+        before = {
+            n: p.spec.name for n, p in zip(self._board.numbers, self._board.phases, strict=True)
+        }
+        self._revisions.take(revision, self._running, workflow.now())
+        for number in sorted(self._leased.keys() - set(self._board.numbers)):
+            del self._leased[number]
+            self._give_back_leases(before[number])
+        self._dirty = True
+
+    @workflow.signal(name="faults", description="From its service: errors of a configuration.")
+    def on_faults(self, message: PlanFaults) -> None:
+        self._board.faults, self._dirty = message.errors, True
+
     # --- commands ---
 
     def check(self, verb: Verb, command: Command) -> None:
         """The validator of the updates: refuses what can't be, naming what can."""
         try:
-            decide(self._board, self._id, verb, command)
+            self._decide(verb, command)
         except CommandRefused as refusal:
             raise ApplicationError(str(refusal), type="CommandRefused") from None
 
@@ -321,13 +387,21 @@ class Plan(PlanVerbs):
         # let the start be first in both.
         await workflow.wait_condition(lambda: self._begun)
         try:
-            decision = decide(self._board, self._id, verb, command)
+            decision = self._decide(verb, command)
         except CommandRefused as refusal:
             outcome = refusal.outcome
         else:
             outcome = await self._carry_out(decision)
         self._log.command(verb, command, outcome, via=via, now=workflow.now())
         return outcome
+
+    def _decide(self, verb: Verb, command: Command) -> Decision:
+        """What a command does. Raises CommandRefused."""
+        if self._superseded is not None:
+            why = f" ({self._superseded.why})" if self._superseded.why else ""
+            text = f"another run takes the place of this one{why}; it is ending, so ask the next"
+            raise CommandRefused(409, text)
+        return decide(self._board, self._id, verb, command)
 
     async def _carry_out(self, decision: Decision) -> Outcome:
         apply_plan(self._board, decision)
@@ -355,11 +429,12 @@ class Plan(PlanVerbs):
         for order in orders:
             by_phase[order.phase].append(order)
         if arguments is not None:
-            for index in self._running:
-                by_phase.setdefault(index, [])
+            for index, number in enumerate(self._board.numbers):
+                if number in self._running:
+                    by_phase.setdefault(index, [])
         given: list[tuple[RunningPhase, int]] = []
         for index, group in by_phase.items():
-            if phase := self._running.get(index):
+            if phase := self._running.get(self._board.numbers[index]):
                 given.append((phase, phase.order(group, arguments)))
             else:
                 self._apply(group)
@@ -399,37 +474,5 @@ class Plan(PlanVerbs):
         phase, step = find_element(self._board, self._id, query.phase, query.step)
         return explain(self._board, phase, step)
 
-    # --- what the service hears ---
-
-    async def _report(self, task: Background) -> None:
-        """The plan's status to its service when it changes, and the details for Temporal's UI.
-
-        Not that it is complete: that is its end, after which nothing may call it open."""
-        while True:
-            await workflow.wait_condition(
-                lambda: (
-                    task.over
-                    or (self._reported is not self._board.status and not self._board.complete)
-                )
-            )
-            if task.over:
-                return
-            self._reported = self._board.status
-            workflow.set_current_details(details(self._board))
-            if self._input.context is None:
-                continue
-            await self._tell_service(open=True)
-            await wait_or_timeout(lambda: task.over, REPORT_PACE)
-
     async def _report_end(self) -> None:
-        if self._input.context is not None:
-            await self._tell_service(open=False)
-
-    async def _tell_service(self, *, open: bool) -> None:
-        context = self._input.context
-        assert context is not None
-        async with self._telling:  # signals in flight at the same time may change places
-            report = PlanReport(
-                plan=self._input.name, workflow_id=self._id, status=self._board.status, open=open
-            )
-            await tell(context.workflow_id, "plan_changed", report)
+        await self._reports.end(superseded=self._is_superseded)

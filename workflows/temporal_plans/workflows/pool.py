@@ -2,6 +2,8 @@
 
 It lives for ever and continues as new. ``domain.pool`` decides; here is what needs Temporal:
 
+- Registering. An agent registers by update, before it polls its queue: one that is not to run hears
+  so. The signal of the same name is for who can't wait; what it may not do is logged.
 - Liveness. Every agent has one activity ``watch`` running on its own queue, whose heartbeats cost
   no history. When they stop the agent is UNREACHABLE, and the watch is scheduled again; when nobody
   picks that up in ``give_up`` the agent is LOST, its owners are told, and a last watch waits on its
@@ -136,7 +138,13 @@ class PoolWorkflow:
             pool.release(self._ledger, request.key, workflow.now(), destroy=request.destroy)
         )
         await self._wait_for_destroyed(request.key)
-        return ReleaseResult(reservation=held, destroyed=not self._being_destroyed(request.key))
+        left = pool.left_to_destroy(self._ledger, request.key, held)
+        return ReleaseResult(
+            reservation=held,
+            destroyed=not self._being_destroyed(request.key),
+            agent=left.agent if left else "",
+            agent_state=self._ledger.agents[left.agent].state if left else None,
+        )
 
     @workflow.update(name="deregister", description="Remove an agent that leaves for good.")
     def deregister(self, request: DeregisterRequest) -> DeregisterResult:
@@ -148,9 +156,10 @@ class PoolWorkflow:
         except (pool.UnknownAgentError, pool.AgentInUseError) as error:
             raise _refused(error) from error
         dropped = [key for key, one in before.items() if one.agent == request.agent]
+        alive = self._alive(request.agent)
         self._apply(change)
         self._supersede(request.agent)
-        return DeregisterResult(dropped=tuple(dropped))
+        return DeregisterResult(dropped=tuple(dropped), alive=alive)
 
     @deregister.validator
     def _check_deregister(self, request: DeregisterRequest) -> None:
@@ -159,11 +168,28 @@ class PoolWorkflow:
         except (pool.UnknownAgentError, pool.AgentInUseError) as error:
             raise _refused(error) from error
 
-    @workflow.signal(name="register", description="An agent tells what it has to offer.")
+    @workflow.update(name="register", description="An agent tells what it has to offer.")
     def register(self, info: AgentInfo) -> None:
-        if not info.id:
-            workflow.logger.warning("an agent without an id registered; ignored")
-            return
+        try:
+            self._register(info)
+        except (pool.AgentIdTakenError, pool.NamelessAgentError) as error:
+            raise _refused(error) from error
+
+    @register.validator
+    def _check_register(self, info: AgentInfo) -> None:
+        try:
+            pool.register(self._ledger, info, workflow.now())
+        except (pool.AgentIdTakenError, pool.NamelessAgentError) as error:
+            raise _refused(error) from error
+
+    @workflow.signal(name="register", description="An agent tells what it has to offer.")
+    def register_unheard(self, info: AgentInfo) -> None:
+        try:
+            self._register(info)
+        except (pool.AgentIdTakenError, pool.NamelessAgentError) as error:
+            workflow.logger.warning("not registered: %s", error)
+
+    def _register(self, info: AgentInfo) -> None:
         known = self._ledger.agents.get(info.id)
         self._apply(pool.register(self._ledger, info, workflow.now()))
         if known is not None and (
@@ -197,7 +223,7 @@ class PoolWorkflow:
                     self._tell(self._tell_offered(effect))
                 case pool.AgentGone():
                     for owner in effect.owners:
-                        self._tell(self._tell_lost(effect.agent, owner))
+                        self._tell(self._tell_lost(effect, owner))
         self._follow()
 
     def _follow(self) -> None:
@@ -361,8 +387,13 @@ class PoolWorkflow:
             # Nothing was launched on it, so there is nothing to destroy.
             self._apply(pool.release(self._ledger, held.key, workflow.now(), destroy=False))
 
-    async def _tell_lost(self, agent: str, owner: str) -> None:
-        message = AgentLostMessage(agent=agent, pool=self._settings.name, at=workflow.now())
+    async def _tell_lost(self, gone: pool.AgentGone, owner: str) -> None:
+        message = AgentLostMessage(
+            agent=gone.agent,
+            pool=self._settings.name,
+            at=workflow.now(),
+            by_operator=gone.by_operator,
+        )
         await self._signal(owner, "agent_lost", message)
 
     async def _signal(

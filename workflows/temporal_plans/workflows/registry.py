@@ -4,12 +4,15 @@ The plugin hands a registry to the workflows of its worker through an extern fun
 workers in one process may differ, and nothing is registered by the mere import of a module.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from temporalio import workflow
 
+from temporal_plans.domain.change_check import ConfigValidator
+from temporal_plans.domain.plan_customizer import PlanCustomizer
+from temporal_plans.domain.recovery_book import Recoverer
 from temporal_plans.domain.strategies import BUILT_IN, NAMES, Select
 
 if TYPE_CHECKING:
@@ -25,10 +28,17 @@ StepKind = Callable[["StepContext"], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Registry:
-    """``strategies`` and ``kinds`` beside the built-in ones, by the names that plans use."""
+    """``strategies`` and ``kinds`` beside the built-in ones, by the names that plans use.
+
+    ``recoverers`` are asked in order for phases that bring a pod back; ``plan_customizers`` change
+    plans before they run; ``config_validators`` refuse configurations.
+    """
 
     strategies: Mapping[str, Select] = field(default_factory=dict[str, Select])
     kinds: Mapping[str, StepKind] = field(default_factory=dict[str, StepKind])
+    recoverers: Sequence[Recoverer] = ()
+    plan_customizers: Sequence[PlanCustomizer] = ()
+    config_validators: Sequence[ConfigValidator] = ()
 
     @property
     def all_strategies(self) -> Mapping[str, Select]:

@@ -20,7 +20,7 @@ from temporal_plans.workflows.step_context import StepPlace
 OnChange = Callable[[int, StepState], None]
 OnEnd = Callable[[int, StepState | None, Exception | None], None]
 
-LEAVES = frozenset({"pod", "approval", "sleep"})
+LEAVES = frozenset({"pod", "approval", "sleep", "kill", "unreserve", "erase", "deregister"})
 """Step kinds that can be left in the middle and taken up by another run."""
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from temporal_plans.domain.commands import Order
@@ -12,12 +14,17 @@ from temporal_plans.workflows.phase import Phase
 
 OnEnd = Callable[["RunningPhase", PhaseResult | None, Exception | None], None]
 
+PATIENCE = timedelta(seconds=20)
+"""How long a phase that is let go may take to leave its steps; then it is cancelled."""
+
 
 class RunningPhase:
-    """``unheard`` are the orders that the phase has not answered to, by number."""
+    """``index`` is the number by which the plan knows it; ``unheard`` are the orders that the phase
+    has not answered to, by number."""
 
     def __init__(self, input: PhaseInput, workflow_id: str, on_end: OnEnd) -> None:
         self.index = input.index
+        self.name = input.spec.name
         self.unheard: dict[int, tuple[Order, ...]] = {}
         self._input = input
         self._id = workflow_id
@@ -25,6 +32,9 @@ class RunningPhase:
         self._number = input.order
         self._permitted = input.permitted
         self._leave = False
+        self._gives_back = False
+        self._let_go: datetime | None = None
+        self._cancelled = False
         self._handle: workflow.ChildWorkflowHandle[Phase, PhaseResult] | None = None
         self._last: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._run())
@@ -36,30 +46,52 @@ class RunningPhase:
 
     def permit(self, permitted: bool, *, leave: bool) -> None:
         """Whether it may begin new work, and whether it shall end with its state."""
+        leave = leave or self._let_go is not None
         if (permitted, leave) != (self._permitted, self._leave):
             self._permitted, self._leave = permitted, leave
-            self._send(PhaseOrders(number=self._number, permitted=permitted, leave=leave))
+            self._send(self._orders())
+
+    def let_go(self, now: datetime, *, gives_back: bool) -> None:
+        """It shall leave its steps and end, for good; ``gives_back`` its assets, too, else they are
+        its plan's until that ends."""
+        if self._let_go is None:
+            self._let_go = now
+        gives_back = gives_back or self._gives_back
+        if not self._leave or gives_back != self._gives_back:
+            self._leave, self._gives_back = True, gives_back
+            self._send(self._orders())
+
+    def patience(self, now: datetime) -> timedelta | None:
+        """How much longer it has, once it was let go; None when it has for ever."""
+        if self._let_go is None or self._cancelled:
+            return None
+        return self._let_go + PATIENCE - now
 
     def order(self, orders: Sequence[Order], arguments: dict[str, str] | None) -> int:
         """Hand orders on; the number that the phase will answer with."""
         self._number += 1
         self.unheard[self._number] = tuple(orders)
-        self._send(
-            PhaseOrders(
-                number=self._number,
-                orders=tuple(orders),
-                permitted=self._permitted,
-                leave=self._leave,
-                arguments=arguments,
-            )
-        )
+        self._send(self._orders(tuple(orders), arguments))
         return self._number
+
+    def _orders(
+        self, orders: tuple[Order, ...] = (), arguments: dict[str, str] | None = None
+    ) -> PhaseOrders:
+        return PhaseOrders(
+            number=self._number,
+            orders=orders,
+            permitted=self._permitted,
+            leave=self._leave,
+            dismissed=self._gives_back,
+            arguments=arguments,
+        )
 
     def heard(self, number: int) -> None:
         """The phase has carried out all orders up to this one."""
         self.unheard = {n: orders for n, orders in self.unheard.items() if n > number}
 
     def cancel(self) -> None:
+        self._cancelled = True
         self._task.cancel()
 
     async def _run(self) -> None:
@@ -76,7 +108,8 @@ class RunningPhase:
         except asyncio.CancelledError:
             self._on_end(self, None, None)
         except Exception as error:
-            self._on_end(self, None, error)
+            ours = self._cancelled and is_cancelled_exception(error)
+            self._on_end(self, None, None if ours else error)
         else:
             self._on_end(self, result, None)
 

@@ -1,18 +1,21 @@
 """The Service workflow: what a service is to be, what became of its tasks, and who works on them.
 
-It lives for ever and owns no child workflow (DESIGN 4): it starts plans through an activity, and
-they report to its fixed id. What it keeps is in ``ServiceState``; what it has yet to tell others is
-in its outbox.
+It lives until it is uninstalled and owns no child workflow (DESIGN 4): it starts plans through an
+activity, and they report to its fixed id. What it keeps is in ``ServiceState``; what it has yet to
+tell others is in its outbox. This module takes the messages and says when what is done; how is in
+the modules ``service_*``.
 """
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain import leases
 from temporal_plans.domain.board import PlanBoard
+from temporal_plans.domain.change import summary
 from temporal_plans.domain.commands import (
     Command,
     CommandRefused,
@@ -21,296 +24,723 @@ from temporal_plans.domain.commands import (
     find_element,
     suggest,
 )
-from temporal_plans.domain.errors import SpecError
-from temporal_plans.domain.generation import generate
+from temporal_plans.domain.configuration import Configuration
+from temporal_plans.domain.errors import Problem, SpecError
+from temporal_plans.domain.goal_override import GoalOverride
+from temporal_plans.domain.initial_state import Former
 from temporal_plans.domain.leases import Settlement
 from temporal_plans.domain.parameters import check_arguments
-from temporal_plans.domain.plan import PlanSpec
-from temporal_plans.domain.service import ServiceSpec
+from temporal_plans.domain.plan import PlanSpec, StrategySpec
+from temporal_plans.domain.rollout import rolled_out
+from temporal_plans.domain.service import Goal, ServiceSpec, task_instance_name
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
+from temporal_plans.domain.task_record import TaskRecord
+from temporal_plans.domain.transitions import shortened
 from temporal_plans.messages.cluster import (
     AgentLostMessage,
     ConfigQuery,
     Holdings,
-    KillInput,
     LaunchIntent,
     LaunchOrder,
-    TaskRef,
     TaskStatuses,
-    agent_queue,
 )
-from temporal_plans.messages.plan import CommandLog, FirstCommand, PlanInput, ServiceContext
+from temporal_plans.messages.plan import (
+    CommandLog,
+    FirstCommand,
+    PlanFaults,
+    PlanInput,
+    ServiceContext,
+)
 from temporal_plans.messages.service import (
-    ClosedPlans,
+    ChangeCheck,
+    ChangeProblems,
+    ChangeView,
+    Configurations,
     DeployResult,
+    EraseTask,
+    LaunchPlace,
+    LaunchTarget,
     LeaseGrant,
     LeaseRequest,
-    OpenPlans,
+    PlanBegin,
     PlanRecord,
     PlanReport,
-    PlanStart,
+    PodCommand,
+    PodCommandResult,
     Pods,
+    Released,
+    Retired,
+    RetireTask,
+    Rollback,
+    RunHistory,
     ServiceInput,
+    ServiceResult,
     ServiceState,
     ServiceStatus,
     StartPlan,
     SubscribeMessage,
     Tasks,
+    UninstallRequest,
 )
+from temporal_plans.workflows.alarm import Alarm
 from temporal_plans.workflows.handlers import should_continue_as_new, wait_or_timeout
+from temporal_plans.workflows.kills import Kills
 from temporal_plans.workflows.log import CommandLogger
 from temporal_plans.workflows.outbox import Outbox
+from temporal_plans.workflows.refusal import refusal
+from temporal_plans.workflows.registry import registry
+from temporal_plans.workflows.service_changes import ServiceChanges
+from temporal_plans.workflows.service_configs import ServiceConfigs
+from temporal_plans.workflows.service_plans import (
+    DECOMMISSION,
+    DEPLOY,
+    RECOVERY,
+    ServicePlans,
+)
+from temporal_plans.workflows.service_pods import PodCommands, PodVerb
+from temporal_plans.workflows.service_recovery import ServiceRecovery
 from temporal_plans.workflows.service_tasks import ServiceTasks
-
-DEPLOY = "deploy"
-LOOK_AFTER = timedelta(seconds=60)
-"""How often plans that are thought to run are looked for: one that was terminated says nothing."""
 
 LAST_WORDS = timedelta(seconds=5)
 """How long a run that is to end waits to be rid of what it has to tell; the next one goes on."""
 
+ANSWER_WITHIN = timedelta(seconds=30)
+"""How long a deployment waits for its plan to begin before it answers that it is under way."""
+
+RETIRED_WITHIN = timedelta(seconds=20)
+"""How long an asker is kept waiting for the death of a task before it is told to ask again."""
+
 
 @workflow.defn(name="Service")
 class Service:
-    """Entity ``service/<name>``."""
+    """Entity ``service/<name>``. Ends when it has been uninstalled."""
 
     @workflow.init
     def __init__(self, input: ServiceInput) -> None:
-        self._id = workflow.info().workflow_id
+        state = input.state or ServiceState()
         self._input = input
-        self._state = input.state or ServiceState()
-        self._tasks = ServiceTasks(self._state)
-        self._plans = dict(self._state.plans)
-        self._configs = dict(self._state.configs)
-        self._target = self._state.target or str(workflow.uuid4())
-        self._configs.setdefault(self._target, input.spec)
-        self._leases = self._state.leases
-        self._deployed_once = self._state.deployed_once
-        self._log = CommandLogger(self._state.log)
-        self._outbox = Outbox(self._state.unsent)
-        self._zombies = {task.task_id: task for task in self._state.zombies}
-        self._starting: dict[str, PlanInput] = {}
-        # Messages are handled before ``run``. A spec that gives no plans has no state either.
-        self._specs = self._generated() if input.state is not None else {}
+        self._registry = registry()
+        self._configs = ServiceConfigs(state.configs, state.target)
+        self._installs = not self._configs.has_target
+        if self._installs:
+            self._configs.accept(self._configuration(input))
+        self._tasks = ServiceTasks(state)
+        self._outbox = Outbox(state.unsent)
+        self._kills = Kills(state.doomed, self._changed)
+        self._pods = PodCommands(self._tasks, self._kills)
+        self._changes = ServiceChanges(input.spec.name, self._configs, self._tasks, self._registry)
+        self._plans = ServicePlans(
+            state,
+            service=input.spec.name,
+            outbox=self._outbox,
+            make=self._make,
+            changed=self._changed,
+        )
+        self._recovery = ServiceRecovery(
+            state.recovery,
+            tasks=self._tasks,
+            configs=self._configs,
+            plans=self._plans,
+            registry=self._registry,
+            problem=self.record_problem,
+        )
+        self._alarm = Alarm(self._changed)
+        self._leases = state.leases
+        self._deployed_once = state.deployed_once
+        self._rejected = state.rejected
+        self._uninstalling = state.uninstalling
+        self._log = CommandLogger(state.log)
+        self._changing = asyncio.Lock()
+        self._announced = not self._installs
+        self._refused: tuple[Problem, ...] = ()
+        self._begun = self._dirty = self._over = False
+        self._looking = False
+        self._looked = workflow.now()
+        # Messages are handled before ``run``; of a new service they wait until it is installed.
+        self._specs = {} if self._installs else self._planned()
+
+    def _changed(self) -> None:
+        self._dirty = True
+
+    # --- the run ---
 
     @workflow.run
-    async def run(self, input: ServiceInput) -> None:
-        self._specs = self._specs or self._generated()
-        self._start_new_plans()
-        self._take_up()
-        while True:
-            await self._start_plans()
-            await self._wait()
-            if self._should_roll():
-                await self._roll()
-
-    def _take_up(self) -> None:
-        """Go on with what the run before left undone."""
+    async def run(self, input: ServiceInput) -> ServiceResult:
+        if self._installs:
+            await self._install()
         self._outbox.resume()
-        for task in self._state.zombies:
-            asyncio.create_task(self._killed(task))  # noqa: RUF006  # in _zombies
+        self._kills.resume()
+        self._plans.resume()
+        self._begun = True
+        while not self._over:
+            self._dirty = False
+            self._tend()
+            await workflow.wait_condition(lambda: self._dirty or self._over or self._should_roll())
+            if self._should_roll() and not self._over:
+                await self._roll()
+        await self._last_words()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return ServiceResult(name=self._spec.name, log=self._log.log, runs=self._plans.history)
+
+    async def _install(self) -> None:
+        """Check the first configuration, and begin its plans. Raises ApplicationError."""
+        self._refused = await self._check(None, self._input)
+        if not self._refused:
+            try:
+                self._specs = self._planned()
+            except SpecError as error:
+                self._refused = tuple(error.problems)
+        if self._refused:
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            raise ApplicationError(
+                "this service can't be deployed:\n" + "\n".join(map(str, self._refused)),
+                type="InvalidService",
+                non_retryable=True,
+            )
+        begin = PlanBegin(
+            rollout=self._input.rollout,
+            by=self._input.by,
+            reason=self._input.reason,
+            what="installed",
+        )
+        self._plans.begin(DEPLOY, begin)
+        for name in self._specs:
+            if name != DEPLOY:
+                self._plans.begin(name, PlanBegin(interrupted=True, what="waits to be started"))
+
+    def _planned(self) -> dict[str, PlanSpec]:
+        return self._changes.plans(self._configs.target, deployed_once=self._deployed_once)
+
+    def _tend(self) -> None:
+        """Do all that can be done now."""
+        now = workflow.now()
+        if not self._uninstalling:
+            self._tend_recovery(now)
+            if self._finished:
+                self._uninstall(UninstallRequest(reason="its goal FINISH is reached"), via="goal")
+        self._plans.start_ready(self._may_begin, config=self._configs.target.number)
+        every = self._plans.look_every
+        if every is not None and not self._looking:
+            if now >= self._looked + every:
+                self._looking = True
+                asyncio.create_task(self._look_after())  # noqa: RUF006  # _looking
+            else:
+                self._alarm.at(self._looked + every)
+
+    def _tend_recovery(self, now: datetime) -> None:
+        if not self._plans.is_open(RECOVERY):
+            if self._plans.settled(RECOVERY):
+                self._recovery.lost()
+                self._plans.begin(RECOVERY, PlanBegin(what="always runs"))
+            return
+        revision = self._recovery.tend(self._all_plans(), self._leases, self._input.recovery, now)
+        if revision is not None:
+            self._outbox.put(self._plans.workflow_id(RECOVERY), "revise", revision)
+        if (due := self._recovery.due) is not None:
+            self._alarm.at(due)
+
+    def _all_plans(self) -> dict[str, PlanSpec]:
+        return self._specs
+
+    def _may_begin(self, name: str) -> bool:
+        """Whether nothing is in the way of a plan that is to begin."""
+        if self._uninstalling:
+            return name == DEPLOY and not any(
+                self._plans.is_open(other) for other in self._plans.records if other != DEPLOY
+            )
+        # What the former deployment left in the middle is known once the new one has begun.
+        return name != DECOMMISSION or self._plans.settled(DEPLOY)
+
+    @property
+    def _finished(self) -> bool:
+        """A service with the goal FINISH goes when it is deployed (reference 4.3)."""
+        return (
+            self._spec.goal is Goal.FINISH
+            and self._deployed_once
+            and self._plans.settled(DEPLOY)
+            and not self._plans.is_open(DEPLOY)
+            and self._plans.records[DEPLOY].status is Status.COMPLETE
+            and self._recovery.idle
+        )
+
+    async def _look_after(self) -> None:
+        """A plan that was terminated can't report: its leases go back, its record is closed."""
+        for plan in await self._plans.look_after():
+            self._settle(leases.drop_plan(self._leases, plan.name))
+        self._looked, self._looking = workflow.now(), False
+        self._changed()
+
+    # --- one run after the other ---
+
+    def _should_roll(self) -> bool:
+        return should_continue_as_new(self._input.history_limit)
 
     async def _roll(self) -> None:
         """Continue as new, unless a command came in between. Nothing may hold that up for long:
         statuses may come without a pause, and a task be killed on an agent that is dead."""
         await workflow.wait_condition(workflow.all_handlers_finished)
-        if not self._all_told():
-            await wait_or_timeout(self._all_told, LAST_WORDS)
-        if workflow.all_handlers_finished() and not self._starting:
+        await self._last_words()
+        if workflow.all_handlers_finished() and not self._over:
             workflow.continue_as_new(self._carried())
 
+    async def _last_words(self) -> None:
+        if not self._all_told():
+            await wait_or_timeout(self._all_told, LAST_WORDS)
+
     def _all_told(self) -> bool:
-        return self._outbox.empty and not self._zombies
-
-    def _generated(self) -> dict[str, PlanSpec]:
-        """The plans of the target configuration; a spec that gives none fails the workflow."""
-        try:
-            plans = self._input.plans or generate(self._spec, completed_before=self._deployed_once)
-        except SpecError as error:
-            raise ApplicationError(str(error), type="InvalidService", non_retryable=True) from None
-        return {plan.name: plan for plan in plans}
-
-    @property
-    def _spec(self) -> ServiceSpec:
-        return self._configs[self._target]
-
-    def _should_roll(self) -> bool:
-        return should_continue_as_new(self._input.history_limit)
-
-    async def _wait(self) -> None:
-        """Until there is something to do; open plans are looked after now and then."""
-        watching = any(plan.open for plan in self._plans.values())
-        try:
-            await workflow.wait_condition(
-                lambda: bool(self._starting) or self._should_roll(),
-                timeout=LOOK_AFTER if watching else None,
-                timeout_summary="look after open plans",
-            )
-        except TimeoutError:
-            await self._look_after_plans()
+        return self._outbox.empty and not self._kills.doomed
 
     def _carried(self) -> ServiceInput:
         """The next run's input. This run sends nothing from here on."""
         return self._input.but(
             state=ServiceState(
-                configs=self._configs,
-                target=self._target,
+                configs=self._configs.all,
+                target=self._configs.target.id,
                 tasks=self._tasks.records,
                 reservations=self._tasks.reservations,
-                plans=self._plans,
+                overrides=self._tasks.overrides,
+                plans=self._plans.records,
+                pending=self._plans.pending,
+                starting=self._plans.starting,
+                runs=self._plans.history,
                 leases=self._leases,
+                recovery=self._recovery.state,
                 deployed_once=self._deployed_once,
+                rejected=self._rejected,
+                uninstalling=self._uninstalling,
                 log=self._log.log,
                 unsent=self._outbox.close(),
-                zombies=tuple(self._zombies.values()),
+                doomed=self._kills.doomed,
             )
         )
+
+    @property
+    def _spec(self) -> ServiceSpec:
+        return self._configs.target.spec
 
     # --- plans ---
 
-    def _start_new_plans(self) -> None:
-        """The deploy plan runs; every other plan waits to be started (reference 5.5)."""
-        for priority, name in enumerate(self._specs):
-            if name not in self._plans:
-                self._plans[name] = PlanRecord(
-                    name=name,
-                    workflow_id=f"{self._spec.name.strip('/')}/{name}",
-                    priority=priority if name == DEPLOY else priority + 10,
-                )
-                self._begin(name, interrupted=name != DEPLOY)
-
-    def _begin(
-        self, name: str, *, interrupted: bool = False, first: FirstCommand | None = None
-    ) -> None:
-        record = self._plans[name]
-        self._plans[name] = record.but(
-            run=record.run + 1, open=True, status=Status.PENDING, changed=workflow.now()
+    def _make(self, name: str, begin: PlanBegin, record: PlanRecord) -> PlanInput:
+        """The input of a plan that begins now."""
+        context = ServiceContext(
+            service=self._spec.name,
+            workflow_id=workflow.info().workflow_id,
+            plan=name,
+            pool=self._input.pool,
+            priority=record.priority,
         )
-        spec = self._specs[name]
-        self._starting[name] = PlanInput.model_construct(
-            **{field: getattr(spec, field) for field in type(spec).model_fields},
-            arguments=first.command.parameters if first else {},
-            interrupted=interrupted,
-            first=(first,) if first else (),
-            backoff=self._input.backoff,
-            context=ServiceContext(
-                service=self._spec.name,
-                workflow_id=self._id,
-                config_id=self._target,
-                plan=name,
-                pool=self._input.pool,
-                priority=record.priority,
-            ),
-        )
+        first = (begin.first,) if begin.first else ()
+        common: dict[str, Any] = {
+            "backoff": self._input.backoff,
+            "context": context,
+            "first": first,
+            "arguments": begin.first.command.parameters if begin.first else {},
+        }
+        if name == RECOVERY:
+            spec = PlanSpec(name=RECOVERY, strategy=StrategySpec(name="parallel"))
+            return plan_input(spec, standing=True, **common)
+        if name == DECOMMISSION:
+            return plan_input(self._changes.decommission() or EMPTY, **common)
+        if name == DEPLOY:
+            return self._make_deploy(begin, common)
+        return plan_input(self._specs[name], interrupted=begin.interrupted, **common)
 
-    async def _start_plans(self) -> None:
-        for name in list(self._starting):
-            record, input = self._plans[name], self._starting[name]
-            await workflow.execute_activity(
-                "start_plan",
-                PlanStart(workflow_id=record.workflow_id, run=record.run, input=input),
-                start_to_close_timeout=timedelta(seconds=30),
-                summary=f"start {name}",
-            )
-            if self._starting[name] is input:  # it may be over, and started again, by now
-                del self._starting[name]
+    def _make_deploy(self, begin: PlanBegin, common: dict[str, Any]) -> PlanInput:
+        if self._uninstalling:
+            return plan_input(self._changes.uninstall(), **common)
+        target = self._configs.target
+        common["context"] = common["context"].but(config_id=target.id)
+        spec = rolled_out(self._specs[DEPLOY], begin.rollout)
+        state = None if begin.first else self._changes.initial(spec, self._former(begin))
+        return plan_input(spec, state=state, errors=self._rejected, **common)
 
-    async def _look_after_plans(self) -> None:
-        """A plan that was terminated can't report: its leases go back, its record is closed."""
-        open_plans = {p.workflow_id: p for p in self._plans.values() if p.open}
-        answer = await workflow.execute_activity(
-            "closed_plans",
-            OpenPlans(workflow_ids=tuple(open_plans)),
-            result_type=ClosedPlans,
-            start_to_close_timeout=timedelta(minutes=1),
-            summary="which plans are over",
-        )
-        for workflow_id in answer.workflow_ids:
-            plan = self._plans[open_plans[workflow_id].name]
-            if plan.open and plan.run == open_plans[workflow_id].run:
-                self._close(plan)
-
-    def _close(self, plan: PlanRecord) -> None:
-        self._plans[plan.name] = plan.but(open=False, changed=workflow.now())
-        self._settle(leases.drop_plan(self._leases, plan.name))
+    def _former(self, begin: PlanBegin) -> Former | None:
+        """The deployment that this one takes the place of, as far as somebody forced it."""
+        if not begin.forced:
+            return None
+        configuration = self._configs.get(begin.former)
+        plans = self._changes.plans(configuration, deployed_once=self._deployed_once)
+        return Former.forced(plans[DEPLOY], begin.forced, configuration.spec)
 
     @workflow.signal(name="plan_changed", description="From a plan: its status, or its end.")
     def on_plan_changed(self, report: PlanReport) -> None:
-        plan = self._plans.get(report.plan)
-        if plan is None:
+        over = self._plans.take(report)
+        if report.plan == RECOVERY:
+            self._recovery.heard(report, workflow.now())
+        if over:
+            self._settle(leases.drop_plan(self._leases, report.plan))
+        if report.plan == DEPLOY and over:
+            self._deploy_ended(report)
+        self._changed()
+
+    def _deploy_ended(self, report: PlanReport) -> None:
+        pending = self._plans.pending.get(DEPLOY)
+        if report.superseded and pending is not None and not self._uninstalling:
+            former = self._configs.find(str(self._plans.last_run(DEPLOY).config)).id
+            self._plans.pending[DEPLOY] = pending.but(forced=report.forced, former=former)
+        if report.status is not Status.COMPLETE or report.superseded:
             return
-        self._plans[report.plan] = plan.but(
-            status=report.status, open=report.open, changed=workflow.now()
-        )
-        if not report.open:
-            self._close(self._plans[report.plan])
-        if report.plan == DEPLOY and report.status is Status.COMPLETE:
-            self._deployed_once = True
+        if self._uninstalling:
+            self._over = pending is None
+        else:
+            self._deployed_once, self._rejected = True, ()
 
     @workflow.update(
         name="start_plan",
         description="Run a plan that has ended again. Input {plan, verb, phase, step, parameters}.",
     )
     async def start_plan(self, start: StartPlan) -> Outcome:
+        await workflow.wait_condition(lambda: self._begun)
         outcome = self._start_again(start)
         verb = f"{start.verb} {start.plan}"
         self._log.command(verb, start, outcome, via="update", now=workflow.now())
-        await workflow.wait_condition(lambda: start.plan not in self._starting)
+        await workflow.wait_condition(lambda: self._plans.settled(start.plan))
         return outcome
 
     def _start_again(self, start: StartPlan) -> Outcome:
-        if self._plans[start.plan].open:
+        if self._plans.is_open(start.plan) or not self._plans.settled(start.plan):
             text = f"plan {start.plan} is running; give it the command itself"
             return Outcome(code=208, message=text, changed=False)
         command = Command(**{name: getattr(start, name) for name in Command.model_fields})
-        self._begin(start.plan, first=FirstCommand(verb=start.verb, command=command))
+        where = " ".join(filter(None, (start.phase, start.step)))
+        begin = PlanBegin(
+            first=FirstCommand(verb=start.verb, command=command),
+            by=start.by,
+            reason=start.reason,
+            what=f"{start.verb} {where}".strip(),
+        )
+        self._plans.begin(start.plan, begin)
         return Outcome(
             code=200, message=f"Received cmd: {start.verb} {start.plan}, which had ended"
         )
 
     @start_plan.validator
     def _check_start_plan(self, start: StartPlan) -> None:
-        if start.plan not in self._plans:
-            names = list(self._plans)
-            raise ApplicationError(
-                f"Plan {start.plan} not found{suggest(start.plan, names)}", type="PlanNotFound"
-            )
-        spec = self._specs[start.plan]
+        if start.plan not in self._plans.records:
+            names = list(self._plans.records)
+            raise refusal(404, f"Plan {start.plan} not found{suggest(start.plan, names)}")
+        if self._uninstalling:
+            raise refusal(409, f"service {self._spec.name} is being uninstalled")
+        spec = self._specs.get(start.plan)
+        if spec is None:
+            raise refusal(409, f"plan {start.plan} begins by itself when there is work for it")
         try:
             find_element(PlanBoard(spec), "", start.phase, start.step)
-        except CommandRefused as refusal:
-            raise ApplicationError(str(refusal), type="CommandRefused") from None
+        except CommandRefused as refused:
+            raise ApplicationError(str(refused), type="CommandRefused") from None
         if start.verb is Verb.RESTART:
             return
         _, problems = check_arguments(spec.parameters, start.parameters)
         if problems:
-            raise ApplicationError(
-                "; ".join(str(problem) for problem in problems), type="CommandRefused"
-            )
+            raise refusal(400, "; ".join(str(problem) for problem in problems))
+
+    # --- configurations ---
+
+    def _configuration(self, input: ServiceInput, source: str = "") -> Configuration:
+        return Configuration(
+            id=str(workflow.uuid4()),
+            number=self._configs.next_number,
+            spec=input.spec,
+            plans=input.plans,
+            at=workflow.now(),
+            by=input.by,
+            reason=input.reason,
+            source=source,
+        )
 
     @workflow.update(
         name="deploy", description="Deploy a configuration. Input: what the Service starts with."
     )
     async def deploy(self, input: ServiceInput) -> DeployResult:
-        installs = not self._plans  # it came with the start, and is handled before ``run``
-        await workflow.wait_condition(lambda: bool(self._plans) and DEPLOY not in self._starting)
-        plan = self._plans[DEPLOY].workflow_id if DEPLOY in self._plans else ""
-        message = f"plan {plan} is under way" if installs else "nothing changed"
-        return DeployResult(
-            config_id=self._target,
-            plan=plan,
-            outcome=Outcome(code=200, message=message, changed=installs),
-        )
+        await workflow.wait_condition(lambda: self._begun or bool(self._refused))
+        if self._refused:
+            return DeployResult(
+                config_id="",
+                plan="",
+                outcome=Outcome(code=417, message="; ".join(map(str, self._refused))),
+                change=ChangeView(problems=self._refused),
+            )
+        return await self._deploy(input)
 
     @deploy.validator
     def _check_deploy(self, input: ServiceInput) -> None:
-        if input.spec != self._spec:
-            raise ApplicationError(
-                f"service {self._spec.name} is installed with another configuration;"
-                " changing the configuration of a service is not possible in this version",
-                type="ConfigurationChange",
+        self._refuse_when_going()
+
+    def _refuse_when_going(self) -> None:
+        if self._uninstalling:
+            raise refusal(
+                409, f"service {self._spec.name} is being uninstalled; deploy it when it is gone"
             )
+
+    async def _deploy(self, input: ServiceInput, source: str = "") -> DeployResult:
+        async with self._changing:
+            target = self._configs.target
+            if (input.spec, input.plans) == (target.spec, target.plans):
+                result = self._deploy_again(input)
+            elif problems := await self._check(target, input):
+                result = self._reject(input, problems)
+            elif self._uninstalling:
+                raise refusal(409, f"service {self._spec.name} is being uninstalled")
+            else:
+                result = self._accept(input, source)
+            await wait_or_timeout(lambda: self._plans.settled(DEPLOY), ANSWER_WITHIN)
+        command = Command(by=input.by, reason=input.reason)
+        verb = f"deploy {result.number}"
+        self._log.command(verb, command, result.outcome, via="update", now=workflow.now())
+        return result
+
+    async def _check(
+        self, target: Configuration | None, input: ServiceInput
+    ) -> tuple[Problem, ...]:
+        """Why this can't be deployed. By an activity: developers' rules may change, and what they
+        said must not."""
+        answer = await workflow.execute_activity(
+            "check_change",
+            ChangeCheck(
+                before=target.spec if target else None,
+                after=input.spec,
+                plans=input.plans,
+                rollout=input.rollout,
+                deployed_once=self._deployed_once,
+            ),
+            result_type=ChangeProblems,
+            start_to_close_timeout=timedelta(minutes=1),
+            summary="may this be deployed",
+        )
+        problems: tuple[Problem, ...] = answer.problems
+        if target is not None and input.pool != self._input.pool:
+            problems += (_moved(self._input.pool, input.pool),)
+        return problems
+
+    def _deploy_again(self, input: ServiceInput) -> DeployResult:
+        """The configuration is in force already; what else was said counts."""
+        announced, self._announced = self._announced, True
+        self._input = self._input.but(backoff=input.backoff, recovery=input.recovery)
+        cleared = bool(self._rejected)
+        if cleared:
+            self._say_faults(())
+        message = "nothing changed"
+        if not announced:
+            message = f"plan {self._plans.workflow_id(DEPLOY)} is under way"
+        elif cleared:
+            message = "the configuration that was refused is forgotten"
+        return self._deployed(message, changed=not announced or cleared)
+
+    def _reject(self, input: ServiceInput, problems: tuple[Problem, ...]) -> DeployResult:
+        """The old configuration stays, and its deploy plan shows why (reference 5.7)."""
+        self._say_faults(tuple(shortened(str(problem)) for problem in problems))
+        outcome = Outcome(
+            code=417,
+            message=f"the configuration was refused, number {self._configs.target.number} stays",
+            changed=False,
+        )
+        change = ChangeView(pods=self._changes.changes(input), problems=problems)
+        return self._deployed("", changed=False).but(outcome=outcome, change=change)
+
+    def _say_faults(self, errors: tuple[str, ...]) -> None:
+        self._rejected = errors
+        if self._plans.is_open(DEPLOY):
+            self._outbox.put(self._plans.workflow_id(DEPLOY), "faults", PlanFaults(errors=errors))
+        elif errors:
+            self._plans.begin(DEPLOY, PlanBegin(what="a configuration was refused"))
+
+    def _accept(self, input: ServiceInput, source: str) -> DeployResult:
+        before, change = self._specs, self._changes.changes(input)
+        before_id = self._configs.target.id
+        self._configs.accept(self._configuration(input, source))
+        self._input = self._input.but(backoff=input.backoff, recovery=input.recovery)
+        self._rejected, self._announced = (), True
+        self._specs = self._planned()
+        for record in self._changes.take_effect(tuple(self._specs.values())):
+            self._kills.kill(record.ref, "no plan has it any more")
+        used = {record.config_id for record in self._tasks.records.values()}
+        self._configs.prune(used | self._recovery.configs | {before_id})
+        begin = PlanBegin(
+            rollout=input.rollout, by=input.by, reason=input.reason, what=summary(change)
+        )
+        self._plans.begin(DEPLOY, begin)
+        self._change_others(before)
+        return self._deployed(
+            f"plan {self._plans.workflow_id(DEPLOY)} is under way", changed=True
+        ).but(change=ChangeView(pods=change))
+
+    def _change_others(self, before: dict[str, PlanSpec]) -> None:
+        """Plans beside deploy: those that changed begin anew, WAITING; others are left alone."""
+        for name in [*before, *self._specs]:
+            if name == DEPLOY or before.get(name) == self._specs.get(name):
+                continue
+            if name in self._specs:
+                self._plans.begin(name, PlanBegin(interrupted=True, what="waits to be started"))
+            else:
+                self._plans.drop(name)
+        if self._changes.decommission() is not None:
+            self._plans.begin(DECOMMISSION, PlanBegin(what="takes away what is no more wanted"))
+        else:
+            self._plans.drop(DECOMMISSION)
+
+    def _deployed(self, message: str, *, changed: bool) -> DeployResult:
+        target = self._configs.target
+        return DeployResult(
+            config_id=target.id,
+            number=target.number,
+            plan=self._plans.workflow_id(DEPLOY),
+            outcome=Outcome(code=200, message=message, changed=changed),
+        )
+
+    @workflow.update(
+        name="rollback", description="Deploy an earlier configuration again. Input {config}."
+    )
+    async def rollback(self, request: Rollback) -> DeployResult:
+        await workflow.wait_condition(lambda: self._begun)
+        found = self._configs.find(request.config)
+        input = self._input.but(
+            spec=found.spec,
+            plans=found.plans,
+            rollout=request.rollout,
+            by=request.by,
+            reason=request.reason,
+            state=None,
+        )
+        return await self._deploy(input, source=found.id)
+
+    @rollback.validator
+    def _check_rollback(self, request: Rollback) -> None:
+        self._refuse_when_going()
+        self._configs.find(request.config)
+
+    # --- its end ---
+
+    @workflow.update(name="uninstall", description="Take everything away, for good.")
+    async def uninstall(self, request: UninstallRequest = UninstallRequest()) -> Outcome:
+        await workflow.wait_condition(lambda: self._begun)
+        outcome = self._uninstall(request, via="update")
+        await wait_or_timeout(lambda: self._plans.settled(DEPLOY), ANSWER_WITHIN)
+        return outcome
+
+    @workflow.signal(name="uninstall", description="Take everything away, for good.")
+    def on_uninstall(self, request: UninstallRequest = UninstallRequest()) -> None:
+        self._uninstall(request, via="signal")
+
+    def _uninstall(self, request: UninstallRequest, *, via: str) -> Outcome:
+        if self._uninstalling:
+            text = f"service {self._spec.name} is being uninstalled already"
+            return Outcome(code=208, message=text, changed=False)
+        self._uninstalling = True
+        self._plans.pending.clear()
+        for name in list(self._plans.records):
+            if name != DEPLOY and self._plans.is_open(name):
+                self._plans.supersede(name, "the service is uninstalled")
+        self._plans.begin(DEPLOY, PlanBegin(by=request.by, reason=request.reason, what="uninstall"))
+        outcome = Outcome(code=200, message=f"service {self._spec.name} is being uninstalled")
+        command = Command(by=request.by, reason=request.reason)
+        self._log.command("uninstall", command, outcome, via=via, now=workflow.now())
+        return outcome
+
+    @workflow.update(name="retire_task", description="From a step: kill it, for good.")
+    async def retire_task(self, request: RetireTask) -> Retired:
+        record = self._tasks.records.get(request.task)
+        if record is None or (request.task_id and record.task_id != request.task_id):
+            return Retired(dead=True)
+        self._tasks.overrides[record.name] = GoalOverride.DECOMMISSIONED
+        if record.live:
+            self._kills.kill(record.ref, "taken away")
+            await wait_or_timeout(lambda: self._dead(record), RETIRED_WITHIN)
+        state = self._tasks.records.get(request.task, record).status
+        said = f"task {record.task_id} on agent {record.agent} is {state.state if state else 'new'}"
+        return Retired(dead=self._dead(record), agent=record.agent, reason=said)
+
+    def _dead(self, record: TaskRecord) -> bool:
+        now = self._tasks.records.get(record.name)
+        return now is None or now.task_id != record.task_id or not now.live
+
+    @workflow.update(name="erase_task", description="From a step: forget a task.")
+    def erase_task(self, request: EraseTask) -> None:
+        self._tasks.erase(request.task)
+        self._recovery.forget_task(request.task)
+        self._changed()
+
+    @workflow.signal(name="released", description="From a step: the pool took this back.")
+    def on_released(self, message: Released) -> None:
+        self._tasks.reservations.pop(message.key, None)
+
+    # --- pods ---
+
+    @workflow.update(
+        name="restart_pod", description="Kill a pod's tasks; they come back in place. Input {pod}."
+    )
+    async def restart_pod(self, command: PodCommand) -> PodCommandResult:
+        return await self._pod_command(PodVerb.RESTART, command, "update")
+
+    @restart_pod.validator
+    def _check_restart_pod(self, command: PodCommand) -> None:
+        self._check_pod(PodVerb.RESTART, command)
+
+    @workflow.signal(name="restart_pod", description="Kill a pod's tasks; they come back.")
+    async def on_restart_pod(self, command: PodCommand) -> None:
+        await self._pod_command(PodVerb.RESTART, command, "signal")
+
+    @workflow.update(
+        name="replace_pod",
+        description="Bring a pod up elsewhere; its volumes are lost. Input {pod}.",
+    )
+    async def replace_pod(self, command: PodCommand) -> PodCommandResult:
+        return await self._pod_command(PodVerb.REPLACE, command, "update")
+
+    @replace_pod.validator
+    def _check_replace_pod(self, command: PodCommand) -> None:
+        self._check_pod(PodVerb.REPLACE, command)
+
+    @workflow.signal(name="replace_pod", description="Bring a pod up elsewhere.")
+    async def on_replace_pod(self, command: PodCommand) -> None:
+        await self._pod_command(PodVerb.REPLACE, command, "signal")
+
+    @workflow.update(
+        name="pause_pod",
+        description="Run a placeholder in place of the tasks' commands. Input {pod, tasks}.",
+    )
+    async def pause_pod(self, command: PodCommand) -> PodCommandResult:
+        return await self._pod_command(PodVerb.PAUSE, command, "update")
+
+    @pause_pod.validator
+    def _check_pause_pod(self, command: PodCommand) -> None:
+        self._check_pod(PodVerb.PAUSE, command)
+
+    @workflow.signal(name="pause_pod", description="Run a placeholder in place of its tasks.")
+    async def on_pause_pod(self, command: PodCommand) -> None:
+        await self._pod_command(PodVerb.PAUSE, command, "signal")
+
+    @workflow.update(
+        name="resume_pod", description="Run paused tasks' own commands again. Input {pod, tasks}."
+    )
+    async def resume_pod(self, command: PodCommand) -> PodCommandResult:
+        return await self._pod_command(PodVerb.RESUME, command, "update")
+
+    @resume_pod.validator
+    def _check_resume_pod(self, command: PodCommand) -> None:
+        self._check_pod(PodVerb.RESUME, command)
+
+    @workflow.signal(name="resume_pod", description="Run its paused tasks' own commands again.")
+    async def on_resume_pod(self, command: PodCommand) -> None:
+        await self._pod_command(PodVerb.RESUME, command, "signal")
+
+    def _check_pod(self, verb: PodVerb, command: PodCommand) -> None:
+        self._refuse_when_going()
+        self._pods.check(verb, command, self._spec)
+
+    async def _pod_command(self, verb: PodVerb, command: PodCommand, via: str) -> PodCommandResult:
+        await workflow.wait_condition(lambda: self._begun)
+        self._check_pod(verb, command)
+        result = self._pods.carry_out(verb, command, self._spec)
+        if verb in (PodVerb.RESTART, PodVerb.REPLACE):
+            for name in result.tasks:
+                self._recovery.forget_task(name)
+            self._recovery.afresh(command.pod)
+        said = Command(by=command.by, reason=command.reason)
+        verb_text = f"{verb} {command.pod}"
+        self._log.command(verb_text, said, result.outcome, via=via, now=workflow.now())
+        self._changed()
+        return result
 
     # --- assets ---
 
@@ -336,23 +766,28 @@ class Service:
         for phase in sorted({*granted, *held}):
             grant = LeaseGrant(granted=granted.get(phase, {}), held=held.get(phase, {}))
             self._outbox.put(phase, "leased", grant)
+        self._changed()
 
     # --- tasks ---
 
     @workflow.update(name="record_launch", description="Before a launch: what will be started.")
     async def record_launch(self, intent: LaunchIntent) -> LaunchOrder:
-        pod = self._configs[intent.config_id or self._target].pod(intent.pod)
+        pod = self._configs.get(intent.config_id).spec.pod(intent.pod)
         return self._tasks.intend(intent, pod, workflow.now())
 
     @record_launch.validator
     def _check_record_launch(self, intent: LaunchIntent) -> None:
-        config = self._configs.get(intent.config_id or self._target)
-        if config is None or intent.pod not in {pod.type for pod in config.pods}:
+        config = self._configs.get(intent.config_id)
+        if intent.pod not in {pod.type for pod in config.spec.pods}:
             raise ApplicationError(
-                f"no pod {intent.pod} in configuration {intent.config_id}",
+                f"no pod {intent.pod} in configuration {config.number}",
                 type="UnknownPod",
                 non_retryable=True,
             )
+        for launch in intent.tasks:
+            name = task_instance_name(intent.pod, intent.index, launch.task)
+            if self._tasks.overrides.get(name) is GoalOverride.DECOMMISSIONED:
+                raise refusal(409, f"task {name} is being taken away")
 
     @workflow.signal(name="task_statuses", description="From agents: what became of tasks.")
     def on_task_statuses(self, statuses: TaskStatuses) -> None:
@@ -363,34 +798,15 @@ class Service:
         for status in statuses:
             news = self._tasks.take(status)
             if news.zombie is not None:
-                self._kill(news.zombie)
-            elif news.owner and not status.told:
-                forward.setdefault(news.owner, []).append(status)
+                self._kills.kill(news.zombie, "not the newest launch of its task")
+            elif news.record is not None:
+                if not news.record.live:
+                    self._recovery.ended(news.record, self._input.backoff, workflow.now())
+                if news.record.owner and not status.told:
+                    forward.setdefault(news.record.owner, []).append(status)
         for owner, group in forward.items():
             self._outbox.put(owner, "task_statuses", TaskStatuses(statuses=tuple(group)))
-
-    def _kill(self, task: TaskRef) -> None:
-        """A task that is not the newest of its name must not run (reference 4.4). It is killed
-        once, however often it is reported meanwhile."""
-        if task.task_id not in self._zombies:
-            self._zombies[task.task_id] = task
-            asyncio.create_task(self._killed(task))  # noqa: RUF006  # in _zombies
-
-    async def _killed(self, task: TaskRef) -> None:
-        try:
-            await workflow.execute_activity(
-                "kill",
-                KillInput(task_ids=(task.task_id,), reason="not the newest launch of its task"),
-                result_type=TaskStatuses,
-                task_queue=agent_queue(task.agent),
-                schedule_to_close_timeout=timedelta(minutes=10),
-                heartbeat_timeout=timedelta(seconds=10),
-                start_to_close_timeout=timedelta(minutes=10),
-                summary=f"kill {task.task_id}",
-            )
-        except FailureError as error:
-            workflow.logger.warning("task %s was not killed: %s", task.task_id, error)
-        del self._zombies[task.task_id]
+        self._changed()
 
     @workflow.signal(name="subscribe", description="From a step: tell me about these tasks.")
     def on_subscribe(self, message: SubscribeMessage) -> None:
@@ -400,7 +816,10 @@ class Service:
 
     @workflow.signal(name="agent_lost", description="From the pool: an agent was given up.")
     def on_agent_lost(self, message: AgentLostMessage) -> None:
-        self._take(self._tasks.lost_with(message.agent, workflow.now()))
+        now = workflow.now()
+        self._take(self._tasks.lost_with(message.agent, now, by_operator=message.by_operator))
+        if message.by_operator:
+            self._tasks.give_up_on(message.agent)
 
     @workflow.signal(name="offered", description="From the pool; a service itself waits for none.")
     def on_offered(self, _: object = None) -> None: ...
@@ -416,10 +835,13 @@ class Service:
         records = self._tasks.records.values()
         return ServiceStatus(
             name=self._spec.name,
-            config_id=self._target,
+            config_id=self._configs.target.id,
+            number=self._configs.target.number,
             pool=self._input.pool,
-            configs=tuple(self._configs),
-            plans=tuple(self._plans.values()),
+            errors=self._rejected,
+            uninstalling=self._uninstalling,
+            configs=tuple(one.id for one in self._configs.all),
+            plans=tuple(plan for plan in self._plans.records.values() if not plan.dropped),
             tasks=len(records),
             running=sum(
                 r.status is not None and r.status.state is TaskState.RUNNING for r in records
@@ -429,10 +851,30 @@ class Service:
 
     @workflow.query(name="config", description="A configuration. Input {config_id}, optional.")
     def config(self, query: ConfigQuery = ConfigQuery()) -> ServiceSpec:
-        if query.config_id and query.config_id not in self._configs:
-            names = ", ".join(self._configs)
-            raise ApplicationError(f"no configuration {query.config_id}; there are: {names}")
-        return self._configs[query.config_id or self._target]
+        return self._configs.get(query.config_id).spec
+
+    @workflow.query(name="configurations", description="The configurations that are kept.")
+    def configurations(self) -> Configurations:
+        return Configurations(configurations=self._configs.all, target=self._configs.target.id)
+
+    @workflow.query(name="preview", description="What deploying this would change.")
+    def preview(self, input: ServiceInput) -> ChangeView:
+        return self._changes.preview(input, deployed_once=self._deployed_once)
+
+    @workflow.query(name="runs", description="All runs of its plans, oldest first.")
+    def runs(self) -> RunHistory:
+        return self._plans.history
+
+    @workflow.query(
+        name="launch_target", description="With what, and where, a pod is to be launched."
+    )
+    def launch_target(self, target: LaunchTarget) -> LaunchPlace:
+        config = self._configs.get(target.config_id)
+        return LaunchPlace(
+            config_id=config.id,
+            spec=config.spec,
+            replaces=self._tasks.leaves(target.pod, target.index),
+        )
 
     @workflow.query(name="tasks", description="The newest launch of every task.")
     def tasks(self) -> Tasks:
@@ -449,3 +891,22 @@ class Service:
     @workflow.query(name="log", description="Commands to the service itself, and their outcome.")
     def log(self) -> CommandLog:
         return self._log.log
+
+
+EMPTY = PlanSpec(name=DECOMMISSION)
+"""What is left to take away when all has gone meanwhile."""
+
+
+def plan_input(spec: PlanSpec, **more: Any) -> PlanInput:
+    """A plan as its workflow begins. It was validated when it was made."""
+    fields = {field: getattr(spec, field) for field in type(spec).model_fields}
+    return PlanInput.model_construct(**fields, **more)
+
+
+def _moved(pool: str, wanted: str) -> Problem:
+    return Problem(
+        path="pool",
+        message=f"the service is on pool {pool}, and a service can't move to another",
+        value=wanted,
+        fix=f"deploy it with --pool {pool}, or under another name",
+    )

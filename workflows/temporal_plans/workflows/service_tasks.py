@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from temporal_plans.domain.cluster import Reservation
+from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.leases import Lease
 from temporal_plans.domain.service import PodSpec, ServiceSpec, task_instance_name
 from temporal_plans.domain.task import TaskState, TaskStatus
@@ -15,29 +17,42 @@ LAST = 2**31 - 1
 
 
 class News(NamedTuple):
-    """What a status means: who is to hear of it, or that its task must be killed."""
+    """What a status means: a record has changed by it, or its task must be killed."""
 
-    owner: str = ""
+    record: TaskRecord | None = None
     zombie: TaskRef | None = None
 
 
 class ServiceTasks:
-    """Records by task instance name, reservations by key."""
+    """Records and what operators want instead of goals, by task instance name; reservations by
+    key."""
 
     def __init__(self, state: ServiceState) -> None:
         self.records = dict(state.tasks)
         self.reservations = dict(state.reservations)
+        self.overrides = dict(state.overrides)
+
+    # --- launches ---
 
     def intend(self, intent: LaunchIntent, pod: PodSpec, now: datetime) -> LaunchOrder:
-        """Record a launch before it happens; what must be killed for it. Idempotent by task ids."""
-        self.reservations[intent.reservation.key] = intent.reservation
-        known = [r for r in self.records.values() if r.task_id in {t.task_id for t in intent.tasks}]
+        """Record a launch before it happens; what must be killed for it, and what runs paused.
+        Idempotent by task ids."""
+        self._keep(intent.reservation)
+        ids = {task.task_id for task in intent.tasks}
+        known = [record for record in self.records.values() if record.task_id in ids]
         if known:
-            return LaunchOrder(kill=known[0].kills)
+            return LaunchOrder(
+                kill=known[0].kills,
+                paused=tuple(record.task for record in known if record.paused),
+                config_id=known[0].config_id,
+            )
         kills = self._in_the_way(intent, pod)
+        paused: list[str] = []
         for launch in intent.tasks:
             task = pod.task(launch.task)
             name = task_instance_name(intent.pod, intent.index, launch.task)
+            if self.overrides.get(name) is GoalOverride.PAUSED:
+                paused.append(launch.task)
             self.records[name] = TaskRecord(
                 task_id=launch.task_id,
                 name=name,
@@ -53,8 +68,46 @@ class ServiceTasks:
                 step=intent.step,
                 launched=now,
                 kills=kills,
+                check=task.readiness_check is not None,
+                paused=launch.task in paused,
             )
-        return LaunchOrder(kill=kills)
+        return LaunchOrder(kill=kills, paused=tuple(paused), config_id=intent.config_id)
+
+    def _keep(self, reservation: Reservation) -> None:
+        """A pod that has moved is no longer one that must (reference 6.4)."""
+        held = self.reservations.get(reservation.key)
+        self.reservations[reservation.key] = reservation
+        if held is not None and held.id != reservation.id:
+            for record in self.of_pod(reservation.pod, reservation.index):
+                if record.permanently_failed:
+                    self.records[record.name] = record.but(permanently_failed=False)
+
+    def of_pod(self, pod: str, index: int) -> list[TaskRecord]:
+        return [r for r in self.records.values() if (r.pod, r.index) == (pod, index)]
+
+    def reservation_of(self, pod: str, index: int) -> Reservation | None:
+        held = (r for r in self.reservations.values() if (r.pod, r.index) == (pod, index))
+        return next(held, None)
+
+    def leaves(self, pod: str, index: int) -> str:
+        """The id of the reservation that a pod must give up for another; empty when it stays."""
+        held = self.reservation_of(pod, index)
+        moves = any(record.permanently_failed for record in self.of_pod(pod, index))
+        return held.id if held is not None and moves else ""
+
+    def give_up(self, pod: str, index: int) -> None:
+        """The pod is to be brought back on other resources (reference 6.7)."""
+        for record in self.of_pod(pod, index):
+            self.records[record.name] = record.but(permanently_failed=True)
+
+    def erase(self, name: str) -> None:
+        """Forget a task; with the last of its pod, also what the pod held."""
+        record = self.records.pop(name, None)
+        self.overrides.pop(name, None)
+        if record is not None and not self.of_pod(record.pod, record.index):
+            held = self.reservation_of(record.pod, record.index)
+            if held is not None:
+                del self.reservations[held.key]
 
     def _in_the_way(self, intent: LaunchIntent, pod: PodSpec) -> tuple[TaskRef, ...]:
         """Live tasks of the pod in a resource set that is about to be used (reference 3.7)."""
@@ -77,8 +130,11 @@ class ServiceTasks:
             )
         if record.status is not None and _late(status, record.status):
             return News()
-        self.records[status.name] = record.but(status=status)
-        return News(owner=record.owner)
+        record = record.but(status=status)
+        if status.state is TaskState.RUNNING and record.running_since is None:
+            record = record.but(running_since=status.at)
+        self.records[status.name] = record
+        return News(record=record)
 
     def follow(self, owner: str, task_ids: Iterable[str], now: datetime) -> tuple[TaskStatus, ...]:
         """From now on this owner hears of these tasks; their latest statuses.
@@ -106,33 +162,46 @@ class ServiceTasks:
             if record is not None and record.owner.startswith(lease.phase):
                 self.records[name] = record.but(owner="")
 
-    def lost_with(self, agent: str, now: datetime) -> tuple[TaskStatus, ...]:
+    def lost_with(
+        self, agent: str, now: datetime, *, by_operator: bool = False
+    ) -> tuple[TaskStatus, ...]:
         """Statuses for the live tasks of an agent that was given up. Should it come back, what it
-        says of them counts again: theirs is the last word."""
+        says of them counts again, unless an operator took it away: theirs is the last word."""
+        state = TaskState.GONE_BY_OPERATOR if by_operator else TaskState.LOST
         return tuple(
             TaskStatus(
                 task_id=record.task_id,
                 name=record.name,
-                state=TaskState.LOST,
+                state=state,
                 sequence=record.status.sequence + 1 if record.status else 0,
                 at=now,
                 message=f"agent {agent} was given up",
                 agent=agent,
             )
             for record in self.records.values()
-            if record.agent == agent and record.live
+            if record.agent == agent and (record.live or (by_operator and _lost(record)))
         )
+
+    def give_up_on(self, agent: str) -> None:
+        """All pods with a place on an agent that is gone for good are to be replaced."""
+        for held in list(self.reservations.values()):
+            if held.agent == agent:
+                self.give_up(held.pod, held.index)
+
+    # --- what is shown ---
 
     def pods(self, spec: ServiceSpec) -> tuple[PodView, ...]:
         """All pod instances of the spec, and others that still have tasks."""
         wanted = [(pod.type, index) for pod in spec.pods for index in range(pod.count)]
         stored = sorted({(r.pod, r.index) for r in self.records.values()} - set(wanted))
-        return tuple(self._pod(pod, index) for pod, index in (*wanted, *stored))
+        return (
+            *(self._pod(pod, index, wanted=True) for pod, index in wanted),
+            *(self._pod(pod, index, wanted=False) for pod, index in stored),
+        )
 
-    def _pod(self, pod: str, index: int) -> PodView:
-        tasks = [r for r in self.records.values() if (r.pod, r.index) == (pod, index)]
-        held = [r for r in self.reservations.values() if (r.pod, r.index) == (pod, index)]
-        reservation = held[0] if held else None
+    def _pod(self, pod: str, index: int, *, wanted: bool) -> PodView:
+        tasks = self.of_pod(pod, index)
+        reservation = self.reservation_of(pod, index)
         return PodView(
             name=f"{pod}-{index}",
             type=pod,
@@ -141,7 +210,22 @@ class ServiceTasks:
             hostname=reservation.hostname if reservation else "",
             reservation=reservation,
             tasks=tuple(sorted(tasks, key=lambda record: record.name)),
+            shown={record.name: self.shown(record) for record in tasks},
+            wanted=wanted,
         )
+
+    def shown(self, record: TaskRecord) -> str:
+        """What a task reads (reference 6.8)."""
+        override = self.overrides.get(record.name)
+        state = record.status.state if record.status else TaskState.STAGING
+        if override is GoalOverride.DECOMMISSIONED:
+            return "DECOMMISSIONING" if record.live else "DECOMMISSIONED"
+        if override is GoalOverride.PAUSED:
+            runs = record.paused and state is TaskState.RUNNING
+            return "PAUSED" if runs else "PAUSING"
+        if record.paused and record.live:
+            return TaskState.STARTING.value  # it is being resumed
+        return state.value
 
 
 def _gone(task_id: str, now: datetime) -> TaskStatus:
@@ -161,6 +245,10 @@ def _late(status: TaskStatus, known: TaskStatus) -> bool:
     if known.state is TaskState.LOST and status.state is not TaskState.LOST:
         return status.sequence < known.sequence - 1
     return status.sequence <= known.sequence
+
+
+def _lost(record: TaskRecord) -> bool:
+    return record.status is not None and record.status.state is TaskState.LOST
 
 
 def _may_still_run(record: TaskRecord, agent: str) -> bool:

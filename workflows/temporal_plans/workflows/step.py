@@ -8,7 +8,7 @@ from temporalio import workflow
 from temporal_plans.domain.board import element_id
 from temporal_plans.domain.plan import StepSpec
 from temporal_plans.domain.status import Status
-from temporal_plans.domain.transitions import StepState, begun
+from temporal_plans.domain.transitions import StepState, begun, releasing, working
 from temporal_plans.messages.cluster import AgentLostMessage, OfferedMessage, TaskStatuses
 from temporal_plans.messages.plan import (
     StepDelta,
@@ -121,8 +121,13 @@ class Step:
 
 def assumed(spec: StepSpec, state: StepState, now: datetime) -> StepState:
     """What a phase takes for granted of a step that it starts, and so is not told."""
-    fresh = state.status is Status.PENDING and spec.work.kind != "approval"
-    return begun(state, now) if fresh else state
+    if state.status is not Status.PENDING or spec.work.kind == "approval":
+        return state
+    if spec.work.kind in ("kill", "erase"):
+        return working(state, now)
+    if spec.work.kind in ("unreserve", "deregister"):
+        return releasing(state, now)
+    return begun(state, now)
 
 
 def _gist(state: StepState) -> tuple[object, ...]:

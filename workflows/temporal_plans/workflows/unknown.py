@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain.commands import suggest
 
-KNOWN = ["Phase", "Plan", "Pool", "Service", "Step"]
+KNOWN = ["Phase", "Plan", "Pool", "ScheduledRun", "Service", "Step"]
 
 
 @workflow.defn(dynamic=True)

@@ -9,6 +9,7 @@ true exit code.
 On disk, everything is below the work directory (``AgentSettings.work_dir``)::
 
     agent.lock                    held by the one agent that uses this directory
+    agent.json                    the directory's own name, by which the pool knows its agent
     supervisor.pyc                the supervisors' program (``shim``), compiled at the agent's start
     launches.log                  one line for every process started: time, task id
     tasks/<task id>/

@@ -30,6 +30,45 @@ _log = logging.getLogger(__name__)
 _LOG_POLL = 0.2
 
 
+class Standing:
+    """What the agent can tell of its place in the Pool, from the watches that it is asked for."""
+
+    def __init__(self) -> None:
+        self._watches = 0
+        self._changed = asyncio.Event()
+        self._doubted = False
+
+    def watch_began(self, *, doubted: bool) -> None:
+        """``doubted``: it was meant for another start of an agent under this id."""
+        self._watches += 1
+        self._doubted = self._doubted or doubted
+        self._changed.set()
+
+    def watch_ended(self) -> None:
+        self._watches -= 1
+        self._changed.set()
+
+    def settled(self) -> None:
+        """The Pool has just said that the id is this agent's."""
+        self._doubted = False
+
+    async def in_doubt(self, first: float, again: float) -> None:
+        """Returns when it is time to ask the Pool: no watch began within ``first`` seconds, none
+        within ``again`` seconds after one had ended, or one was meant for another agent."""
+        patience = first
+        while not self._doubted:
+            self._changed.clear()
+            if self._watches:
+                patience = again
+                await self._changed.wait()
+                continue
+            try:
+                async with asyncio.timeout(patience):
+                    await self._changed.wait()
+            except TimeoutError:
+                return
+
+
 class AgentActivities:
     """What the plans ask of an agent. ``boot`` names this start of it."""
 
@@ -37,8 +76,7 @@ class AgentActivities:
         self._client = client
         self._runner = runner
         self._boot = boot
-        self.watched = 0
-        """how many ``watch`` activities run: none for long, and the pool has forgotten us"""
+        self.standing = Standing()
 
     @activity.defn(name="launch")
     async def launch(self, order: LaunchInput) -> TaskStatuses:
@@ -106,11 +144,17 @@ class AgentActivities:
 
     @activity.defn(name="watch")
     async def watch(self, order: WatchInput) -> None:
-        """The agent's life sign: tells the Pool, then heartbeats until it is cancelled."""
-        self.watched += 1
+        """The agent's life sign: tells the Pool, then heartbeats until it is cancelled.
+
+        One that is meant for another start of the agent tells nothing: who runs is to be settled
+        first, by registering again.
+        """
+        strange = order.boot not in ("", self._boot)
+        self.standing.watch_began(doubted=strange)
         try:
             pool = self._client.get_workflow_handle(pool_id(order.pool))
-            await pool.signal("heard", HeardMessage(agent=order.agent, boot=self._boot))
+            if not strange:
+                await pool.signal("heard", HeardMessage(agent=order.agent, boot=self._boot))
             while True:
                 activity.heartbeat()
                 await asyncio.sleep(order.heartbeat.total_seconds() / 3)
@@ -118,4 +162,4 @@ class AgentActivities:
             _log.warning("%s did not hear of this agent: %s", order.pool, problem)
             raise
         finally:
-            self.watched -= 1
+            self.standing.watch_ended()

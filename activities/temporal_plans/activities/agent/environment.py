@@ -11,6 +11,15 @@ TEMPLATE_FOLDER = "config-templates"
 """Where in the sandbox the templates of ``configs`` are put, as ``CONFIG_TEMPLATE_…`` says."""
 
 
+PAUSE_COMMAND = "PAUSE_OVERRIDE_CMD"
+"""The variable of a task's environment that says what runs while it is paused."""
+
+DEFAULT_PAUSE_COMMAND = (
+    'echo "This task is paused: its own command does not run until it is resumed."; '
+    "while :; do sleep 86400; done"
+)
+
+
 class Place(Value):
     """What a task's environment takes from where it runs.
 
@@ -51,6 +60,11 @@ def task_environment(
         **_ports(pod, task, reservation),
         **_location(reservation),
     }
+
+
+def command_of(task: TaskSpec, env: Mapping[str, str], *, paused: bool) -> str:
+    """What a task runs; ``paused``: the pause command in its place (reference 6.8)."""
+    return (env.get(PAUSE_COMMAND) or DEFAULT_PAUSE_COMMAND) if paused else task.cmd
 
 
 def _built_in(

@@ -5,9 +5,11 @@ import hashlib
 import os
 from pathlib import Path
 from urllib.parse import quote
+from uuid import uuid4
 
 from temporal_plans.activities.agent.files import read_value, write_value
 from temporal_plans.activities.agent.records import (
+    AgentRecord,
     ExitRecord,
     KillRecord,
     ReservationRecord,
@@ -142,6 +144,15 @@ class WorkDir:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def lineage(self) -> str:
+        """The name of this directory, made when the first agent used it. A copy has the same."""
+        path = self.root / "agent.json"
+        known = read_value(path, AgentRecord)
+        if known is None:
+            known = AgentRecord(lineage=uuid4().hex)
+            write_value(path, known)
+        return known.lineage
 
     def task(self, task_id: str) -> TaskDir:
         return TaskDir(self._tasks / directory_name(task_id))

@@ -3,16 +3,25 @@
 import asyncio
 import logging
 import sys
+from collections.abc import Sequence
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 from uuid import uuid4
 
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from temporal_plans.activities.agent.activities import AgentActivities
+from temporal_plans.activities.agent.activities import AgentActivities, Standing
 from temporal_plans.activities.agent.cgroups import CgroupTree, NoCgroups, open_cgroups
 from temporal_plans.activities.agent.layout import WorkDir, directory_name
 from temporal_plans.activities.agent.machine import measure
@@ -24,6 +33,7 @@ from temporal_plans.activities.agent.runner import TaskRunner
 from temporal_plans.activities.agent.secrets import Secrets, secret_provider
 from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.domain.cluster import AgentInfo
+from temporal_plans.domain.pool import AgentIdTakenError, NamelessAgentError
 from temporal_plans.domain.task import TaskStatus
 from temporal_plans.messages.cluster import (
     PLANS_QUEUE,
@@ -34,12 +44,21 @@ from temporal_plans.messages.cluster import (
 
 _log = logging.getLogger(__name__)
 
-_REGISTER_RETRY = 2.0
-_UNWATCHED = 30.0
+_REFUSALS = (AgentIdTakenError.__name__, NamelessAgentError.__name__)
+
+_REGISTER_RETRY = 1.0
+_REGISTER_LIMIT = timedelta(seconds=20)
+_UNWATCHED = 10.0
+_UNWATCHED_AGAIN = 3.0
 
 
 class AgentCannotRun(Exception):
     """This process can't be an agent; the text says what is missing."""
+
+
+class AgentRefused(AgentCannotRun):
+    """The Pool does not take this agent: another one is alive under its id. What it may have
+    started before goes on, without an agent."""
 
 
 async def run_agent(client: Client, settings: AgentSettings, *, stop: asyncio.Event) -> None:
@@ -48,6 +67,10 @@ async def run_agent(client: Client, settings: AgentSettings, *, stop: asyncio.Ev
     ``client`` must convert pydantic values and should carry no workflow plugins: an agent runs
     activities only. Raises AgentCannotRun, layout.WorkDirInUse, secrets.InvalidSecretProvider, or
     OSError when the work directory can't be used; and what the worker raises when it can't go on.
+
+    It registers before it polls its queue, so that a second agent under the id of a live one is
+    refused (AgentRefused) and never takes anything from it. A restart is known by its work
+    directory and goes on at once.
     """
     _check(client)
     work_dir = WorkDir(settings.work_dir)
@@ -68,11 +91,28 @@ async def run_agent(client: Client, settings: AgentSettings, *, stop: asyncio.Ev
         info = _introduce(settings, work_dir, boot, cgroups)
         runner.start()
         try:
-            await _work(client, settings, activities, info, stop)
+            if await _joined(client, info, stop):
+                await _work(client, settings, activities, info, stop)
         finally:
             await runner.stop()
     finally:
         work_dir.release()
+
+
+async def _joined(client: Client, info: AgentInfo, stop: asyncio.Event) -> bool:
+    """Registers; False when the agent is told to stop first. AgentRefused."""
+    registering = asyncio.create_task(_registered(client, info))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait((registering, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not registering.done():
+            return False
+        await registering
+        return True
+    finally:
+        registering.cancel()
+        stopping.cancel()
+        await asyncio.gather(registering, stopping, return_exceptions=True)
 
 
 async def _work(
@@ -96,51 +136,73 @@ async def _work(
         identity=agent_queue(settings.id),
         max_concurrent_activities=settings.max_concurrent_activities,
     )
-    beside = [
-        asyncio.create_task(_stay_registered(client, info, activities)),
-        asyncio.create_task(_stop_with(worker, stop)),
-    ]
+    staying = asyncio.create_task(_stay_registered(client, info, activities.standing))
+    stopping = asyncio.create_task(stop.wait())
+    ending = asyncio.create_task(_shut_down_after(worker, (staying, stopping)))
     try:
         await worker.run()
     finally:
-        for job in beside:
+        for job in (staying, stopping, ending):
             job.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.gather(staying, stopping, ending, return_exceptions=True)
+    if not staying.cancelled():
+        await staying  # it never ends but by an exception
 
 
-async def _stop_with(worker: Worker, stop: asyncio.Event) -> None:
-    await stop.wait()
+async def _shut_down_after(worker: Worker, jobs: Sequence["asyncio.Task[Any]"]) -> None:
+    """Ends a worker when the first of these is over."""
+    await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
     await worker.shutdown()
 
 
-async def _stay_registered(client: Client, info: AgentInfo, activities: AgentActivities) -> None:
-    """Registers with the pool; again when nothing has watched this agent for long.
+async def _stay_registered(client: Client, info: AgentInfo, standing: Standing) -> None:
+    """Registers again whenever nothing watches this agent. AgentRefused.
 
-    That happens when somebody terminated the pool's workflow: the new one knows no agents.
+    That happens when somebody terminated the pool's workflow, when the agent was removed from it,
+    or when this machine was away for so long that another agent took its place.
     """
+    while True:
+        await standing.in_doubt(_UNWATCHED, _UNWATCHED_AGAIN)
+        await _registered(client, info)
+        standing.settled()
+
+
+async def _registered(client: Client, info: AgentInfo) -> None:
+    """Registers with the pool, as often as it takes. AgentRefused."""
+    pool = pool_id(info.pool)
     while True:
         try:
             await register(client, info)
-            _log.info("agent %s is registered with %s", info.id, pool_id(info.pool))
-            pause = _UNWATCHED
-        except RPCError as problem:
-            _log.warning("%s can't be told of this agent yet: %s", pool_id(info.pool), problem)
-            pause = _REGISTER_RETRY
-        await asyncio.sleep(pause)
-        while activities.watched:
-            await asyncio.sleep(_UNWATCHED)
+        except (RPCError, WorkflowUpdateRPCTimeoutOrCancelledError) as problem:
+            if isinstance(problem.__cause__, asyncio.CancelledError):
+                raise problem.__cause__ from None  # it is us who are cancelled
+            _log.warning("%s can't be told of this agent yet: %s", pool, problem)
+        except WorkflowUpdateFailedError as problem:
+            cause = problem.cause
+            if isinstance(cause, ApplicationError) and cause.type in _REFUSALS:
+                raise AgentRefused(f"{pool}: {cause.message}") from None
+            _log.warning("%s did not take this agent yet: %s", pool, cause)
+        else:
+            _log.info("agent %s is registered with %s", info.id, pool)
+            return
+        await asyncio.sleep(_REGISTER_RETRY)
 
 
 async def register(client: Client, info: AgentInfo) -> None:
-    """Tells the pool of an agent, and starts the pool's workflow if there is none. RPCError."""
-    await client.start_workflow(
+    """Tells the pool of an agent, and starts the pool's workflow if there is none.
+
+    Raises RPCError or WorkflowUpdateRPCTimeoutOrCancelledError while the pool can't be asked, and
+    WorkflowUpdateFailedError when it refuses, of type AgentIdTakenError for a taken id.
+    """
+    start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
         "Pool",
         {"name": info.pool},
         id=pool_id(info.pool),
         task_queue=PLANS_QUEUE,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        start_signal="register",
-        start_signal_args=[info],
+    )
+    await client.execute_update_with_start_workflow(
+        "register", info, start_workflow_operation=start, rpc_timeout=_REGISTER_LIMIT
     )
 
 
@@ -196,6 +258,7 @@ def _introduce(
         region=settings.region,
         zone=settings.zone,
         boot=boot,
+        lineage=work_dir.lineage(),
         isolation="cgroup-v2" if cgroups else "accounted",
         version=_version(),
     )

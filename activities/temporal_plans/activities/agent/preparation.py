@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from temporal_plans.activities.agent.capabilities import unsupported
 from temporal_plans.activities.agent.cgroups import CgroupTree, limits_of
-from temporal_plans.activities.agent.environment import Place, task_environment
+from temporal_plans.activities.agent.environment import Place, command_of, task_environment
 from temporal_plans.activities.agent.fetch import Fetcher
 from temporal_plans.activities.agent.finishing import finished
 from temporal_plans.activities.agent.identity import Identity, closed_above, identity_for
@@ -25,7 +25,7 @@ from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.activities.agent.supervision import ShimSpec
 from temporal_plans.domain.cluster import ReservedResource
 from temporal_plans.domain.service import PodSpec, TaskSpec, task_instance_name
-from temporal_plans.messages.cluster import LaunchInput
+from temporal_plans.messages.cluster import LaunchInput, TaskLaunch
 
 _PREPARING_AT_ONCE = 32
 """Threads that fetch and extract: of their own, so that slow servers hold nothing else up."""
@@ -64,18 +64,17 @@ class Preparation:
     async def prepare(
         self,
         order: LaunchInput,
-        name: str,
-        task_id: str,
+        launch: TaskLaunch,
         asked: AskedPod,
         directory: TaskDir,
         progress: Callable[[str], None],
     ) -> Prepared:
-        """Everything short of starting the task ``name`` of the order's pod.
+        """Everything short of starting one task of the order's pod.
 
         Done again after a crash, it finds the sandbox complete or makes it anew. TaskRefused, or
         OSError from a full disk and the like. Cancelled, it returns when nothing of it runs on.
         """
-        pod, task = asked.spec, task_of(asked.spec, name)
+        pod, task = asked.spec, task_of(asked.spec, launch.task)
         identity, user_note = identity_for(
             asked.user, field=asked.user_field, allow_root=self._settings.allow_root_tasks
         )
@@ -88,17 +87,18 @@ class Preparation:
             await self._fill(sandbox, pod, task, identity, secrets, env, progress)
             directory.prepared.touch()
         spec = ShimSpec(
-            task_id=task_id,
-            cmd=task.cmd,
+            task_id=launch.task_id,
+            cmd=command_of(task, env, paused=launch.paused),
             env=env,
             sandbox=str(directory.sandbox),
             launch_log=str(self._work_dir.launches),
             grace=float(task.kill_grace_period),
             identity=None if identity is not None and identity.uid == os.geteuid() else identity,
             rlimits=limits.limits,
-            cgroup=self._cgroup(task_id, pod, task),
+            cgroup=self._cgroup(launch.task_id, pod, task),
         )
         notes = (
+            "paused" if launch.paused else "",
             user_note,
             _path_note(directory.sandbox, identity),
             limits.note,
@@ -115,19 +115,18 @@ class Preparation:
         if record.destroyed is not None:
             raise TaskRefused(f"the reservation {record.id} was released at {record.destroyed}")
         if reserved:
-            places = sorted(str(self._volume_place(resource)) for resource in reserved)
-            now = ReservationRecord(id=record.id, volumes=tuple(sorted({*record.volumes, *places})))
+            held = {str(self._volume_place(resource)) for resource in reserved}
+            now = ReservationRecord(id=record.id, volumes=tuple(sorted({*record.volumes, *held})))
             if now != record:
                 self._work_dir.keep_reservation(now)
-        found = {
-            resource.name: self._volume_place(resource)
-            for resource in reserved
-            if resource.set in ("", task.resource_set)
-        }
-        for volume in (*pod.volumes, *pod.resource_set(task.resource_set).volumes):
-            if volume.path not in found:
-                raise TaskRefused(f"volume {volume.path!r} is not in reservation {record.id}")
-        return found
+        places = {(one.set, one.name): self._volume_place(one) for one in reserved}
+        own = pod.resource_set(task.resource_set)
+        wanted = [("", one.path) for one in pod.volumes]
+        wanted += [(own.id, one.path) for one in own.volumes]
+        for slot in wanted:
+            if slot not in places:
+                raise TaskRefused(f"volume {slot[1]!r} is not in reservation {record.id}")
+        return {path: places[set_id, path] for set_id, path in wanted}
 
     def _volume_place(self, resource: ReservedResource) -> Path:
         if resource.source:
@@ -233,24 +232,26 @@ def task_of(pod: PodSpec, name: str) -> TaskSpec:
     return task
 
 
-def task_record(order: LaunchInput, name: str, task_id: str, asked: AskedPod | None) -> TaskRecord:
+def task_record(order: LaunchInput, launch: TaskLaunch, asked: AskedPod | None) -> TaskRecord:
     """What is kept of an order; without a pod, when even that could not be had."""
     common = {
-        "task_id": task_id,
-        "name": task_instance_name(order.pod, order.index, name),
+        "task_id": launch.task_id,
+        "name": task_instance_name(order.pod, order.index, launch.task),
         "reservation": order.reservation.id,
         "report_to": order.report_to,
+        "paused": launch.paused,
         "created": datetime.now(UTC),
     }
-    task = next((task for task in asked.spec.tasks if task.name == name), None) if asked else None
+    tasks = asked.spec.tasks if asked else ()
+    task = next((task for task in tasks if task.name == launch.task), None)
     if asked is None or task is None:
         return TaskRecord.model_validate(common)
     return TaskRecord.model_validate(
         common
         | {
             "grace": float(task.kill_grace_period),
-            "health_check": task.health_check,
-            "readiness_check": task.readiness_check,
+            "health_check": None if launch.paused else task.health_check,
+            "readiness_check": None if launch.paused else task.readiness_check,
             "secret_env": [secret.env_key for secret in asked.spec.secrets if secret.env_key],
         }
     )

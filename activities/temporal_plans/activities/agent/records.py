@@ -12,8 +12,17 @@ from temporal_plans.domain.service import HealthCheck, ReadinessCheck
 from temporal_plans.domain.task import TaskState
 
 
+class AgentRecord(Value):
+    """``agent.json``: ``lineage`` names the work directory, and so every agent that uses it."""
+
+    lineage: str
+
+
 class TaskRecord(CompactValue):
-    """``task.json``: what is kept of an order to launch a task; of secrets, the names."""
+    """``task.json``: what is kept of an order to launch a task; of secrets, the names.
+
+    ``paused``: it runs the pause command in place of its own, and has no checks.
+    """
 
     task_id: str
     name: str
@@ -23,6 +32,7 @@ class TaskRecord(CompactValue):
     health_check: HealthCheck | None = None
     readiness_check: ReadinessCheck | None = None
     secret_env: tuple[str, ...] = ()
+    paused: bool = False
     created: datetime
 
 

@@ -198,7 +198,7 @@ class TaskRunner:
         if task is None:
             task = self._tasks[launch.task_id] = AgentTask(
                 self._work_dir.task(launch.task_id),
-                task_record(order, launch.task, launch.task_id, None),
+                task_record(order, launch, None),
             )
         async with task.starting:
             if task.latest is not None:
@@ -224,10 +224,10 @@ class TaskRunner:
         task.preparing = asyncio.current_task()
         try:
             asked = await self._pods.pod(order)
-            task.record = task_record(order, launch.task, launch.task_id, asked)
+            task.record = task_record(order, launch, asked)
             task.keep_record()
             prepared = await self._preparation.prepare(
-                order, launch.task, launch.task_id, asked, task.directory, progress
+                order, launch, asked, task.directory, progress
             )
         except asyncio.CancelledError:
             wish, me = task.kill, asyncio.current_task()

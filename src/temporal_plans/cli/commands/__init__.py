@@ -28,3 +28,10 @@ def offer(
     app.command(name, epilog=epilog, short_help=first_line)(command)
     for alias in aliases:
         app.command(alias, epilog=epilog, hidden=True)(command)
+
+
+def group(app: typer.Typer, name: str, text: str, *lines: str) -> typer.Typer:
+    """Commands of one noun: `temporal plan pod restart`. They are offered to what this returns."""
+    commands = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    app.add_typer(commands, name=name, help=text, short_help=text, epilog=examples(*lines))
+    return commands

@@ -1,4 +1,4 @@
-"""Commands that read: list, show, explain, log, agents, pods, tasks, logs."""
+"""Commands that read: list, show, explain, log, history, agents, logs."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,6 +114,37 @@ def log(
         say_all(log_lines(commands))
 
 
+def history(
+    flags: ConnectionFlags,
+    plan: Annotated[
+        str, typer.Argument(help="A plan; all plans of the service when left out.")
+    ] = "",
+    json: JsonOption = False,
+    service: ServiceOption = None,
+) -> None:
+    """The runs of a plan: when, how long, by whom, what changed, and how they ended."""
+    from temporal_plans.cli.history_lines import history_lines
+    from temporal_plans.cli.names import the_plan, the_service
+    from temporal_plans.cli.output import print_json, say_all
+    from temporal_plans.cli.running import ask
+    from temporal_plans.messages.service import RunHistory
+
+    async def asked(client: "PlansClient") -> RunHistory:
+        if not plan:
+            return await client.history(await the_service(client, service))
+        plan_id = await the_plan(client, plan, service)
+        owner, _, name = plan_id.rpartition("/")
+        if owner and owner in await client.services():
+            return await client.history(owner, name)
+        return await client.own_history(plan_id)
+
+    runs = ask(flags, asked)
+    if json:
+        print_json(runs)
+    else:
+        say_all(history_lines(runs))
+
+
 def agents(
     flags: ConnectionFlags,
     pool: Annotated[
@@ -136,42 +167,6 @@ def agents(
         print_json(pools)
     else:
         say_all(agent_lines(pools))
-
-
-def pods(flags: ConnectionFlags, json: JsonOption = False, service: ServiceOption = None) -> None:
-    """The pods of a service: where they are and how their tasks do."""
-    from temporal_plans.cli.listing import pod_lines
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.messages.service import Pods
-
-    async def asked(client: "PlansClient") -> Pods:
-        return Pods(pods=await client.pods(await the_service(client, service)))
-
-    found = ask(flags, asked)
-    if json:
-        print_json(found)
-    else:
-        say_all(pod_lines(found.pods))
-
-
-def tasks(flags: ConnectionFlags, json: JsonOption = False, service: ServiceOption = None) -> None:
-    """The tasks of a service: the newest launch of each."""
-    from temporal_plans.cli.listing import task_lines
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.messages.service import Tasks
-
-    async def asked(client: "PlansClient") -> Tasks:
-        return Tasks(tasks=await client.tasks(await the_service(client, service)))
-
-    found = ask(flags, asked)
-    if json:
-        print_json(found)
-    else:
-        say_all(task_lines(found.tasks))
 
 
 def logs(
@@ -227,9 +222,14 @@ def add_to(app: typer.Typer) -> None:
         "temporal-plan explain deploy world 'world-1:[server]'",
     )
     offer(app, log, "log", "temporal-plan log deploy")
+    offer(
+        app,
+        history,
+        "history",
+        "temporal-plan history -s hello-world",
+        "temporal-plan history backup --json",
+    )
     offer(app, agents, "agents", "temporal-plan agents")
-    offer(app, pods, "pods", "temporal-plan pods -s hello-world")
-    offer(app, tasks, "tasks", "temporal-plan tasks --json")
     offer(
         app,
         logs,

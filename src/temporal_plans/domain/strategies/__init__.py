@@ -32,6 +32,7 @@ CANARIES: Mapping[str, str] = MappingProxyType(
         "serial-canary": "serial",
         "parallel-canary": "parallel",
         "dependency-canary": "dependency",
+        "max-parallel-canary": "max-parallel",
     }
 )
 """Strategies behind canary gates (domain.canary), and the one that applies once they are open."""

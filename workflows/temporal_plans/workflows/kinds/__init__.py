@@ -12,6 +12,7 @@ from temporal_plans.workflows.kinds.approval import await_approval
 from temporal_plans.workflows.kinds.command import run_command
 from temporal_plans.workflows.kinds.pod import run_pod
 from temporal_plans.workflows.kinds.sleep import run_sleep
+from temporal_plans.workflows.kinds.upkeep import run_deregister, run_erase, run_kill, run_unreserve
 from temporal_plans.workflows.kinds.workflow import run_workflow
 from temporal_plans.workflows.registry import Registry, StepKind
 from temporal_plans.workflows.step_context import StepContext
@@ -20,8 +21,12 @@ _BUILT_IN: dict[str, StepKind] = {
     "activity": run_activity,
     "approval": await_approval,
     "command": run_command,
+    "deregister": run_deregister,
+    "erase": run_erase,
+    "kill": run_kill,
     "pod": run_pod,
     "sleep": run_sleep,
+    "unreserve": run_unreserve,
     "workflow": run_workflow,
 }
 

@@ -80,7 +80,8 @@ async def _reserved(step: StepContext, requirement: Requirement, pool: str) -> R
 async def _run(
     step: StepContext, work: CommandWork, pod: PodSpec, reservation: Reservation
 ) -> TaskStatus:
-    name = f"{pod.type}-0-command"
+    task = task_id("command", f"{pod.type}-0-command", str(workflow.uuid4()))
+    step.say(f"task {task} on agent {reservation.agent}")  # by which its output is found
     running = workflow.start_activity(
         "run_task",
         LaunchInput(
@@ -89,9 +90,7 @@ async def _run(
             pod=pod.type,
             index=0,
             reservation=reservation,
-            tasks=(
-                TaskLaunch(task_id=task_id("command", name, str(workflow.uuid4())), task="command"),
-            ),
+            tasks=(TaskLaunch(task_id=task, task="command"),),
             parameters=step.arguments,
             step=step.place.element,
         ),

@@ -76,6 +76,7 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
         index=work.index,
         tasks=work.tasks,
         attempt=attempt,
+        config_id=work.config_id,
     )
     try:
         while True:
@@ -117,11 +118,14 @@ async def _launch(
             LaunchInput(
                 service=context.service,
                 report_to=service_id(context.service),
-                config_id=context.config_id,
+                config_id=prepared.config_id,
                 pod=work.pod,
                 index=work.index,
                 reservation=reservation,
-                tasks=tuple(TaskLaunch(task_id=t.task_id, task=t.task) for t in prepared.tasks),
+                tasks=tuple(
+                    TaskLaunch(task_id=t.task_id, task=t.task, paused=t.paused)
+                    for t in prepared.tasks
+                ),
                 parameters=step.arguments,
                 step=step.place.element,
             ),

@@ -1,0 +1,63 @@
+"""What the groups of verbs share. ``client.plans_client.PlansClient`` is all of them in one."""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from temporal_plans.client.errors import ServiceNotFound
+from temporal_plans.client.gateway import Gateway, NoSuchWorkflow, WorkflowIsClosed
+from temporal_plans.messages.cluster import service_id
+
+MANY = 1000
+"""Workflows that are listed at most."""
+
+RUNNING = "ExecutionStatus = 'Running'"
+
+_AT_ONCE = 10
+"""Questions asked at the same time; the server limits how many one client may have under way."""
+
+Answer = TypeVar("Answer")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Verbs:
+    """A group of verbs over one gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def services(self) -> list[str]:
+        """The names of the services that there are. A new one may take a moment to be listed."""
+        running = await self._gateway.list(f"WorkflowType = 'Service' AND {RUNNING}", MANY)
+        return sorted(run.id.removeprefix("service/") for run in running)
+
+    async def _ask_service(
+        self, name: str, query: str, result: type[Model], argument: BaseModel | None = None
+    ) -> Model:
+        try:
+            return await self._gateway.query(
+                service_id(name), query, result, argument, open_only=True
+            )
+        except (NoSuchWorkflow, WorkflowIsClosed):
+            raise ServiceNotFound(name, await self.services()) from None
+
+    async def _tell_service(
+        self, name: str, update: str, argument: BaseModel, result: type[Model]
+    ) -> Model:
+        try:
+            return await self._gateway.update(service_id(name), update, argument, result)
+        except (NoSuchWorkflow, WorkflowIsClosed):
+            raise ServiceNotFound(name, await self.services()) from None
+
+
+async def together(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:
+    """The answers in order; not all are asked at once."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(call: Awaitable[Answer]) -> Answer:
+        async with gate:
+            return await call
+
+    return await asyncio.gather(*(one(call) for call in calls))

@@ -1,0 +1,412 @@
+"""What differs between two configurations, and which running tasks that concerns.
+
+Reference 5.8 and 5.9. A difference restarts the tasks of all instances of the pod, but for what no
+running task is made from: ``count``, ``placement``, ``allow-decommission``, ``advertise``. Ports'
+env-keys, names, ranges and VIPs, ``essential``, ``transport-encryption`` and resource limits do
+count (DESIGN 8). What has a name is compared by it: moving a task, a port or a volume within the
+file changes nothing.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, cast
+
+from temporal_plans.domain.change import FieldChange, InstanceChange, PodChange, PodEffect
+from temporal_plans.domain.model import Value, kebab
+from temporal_plans.domain.service import (
+    ConfigTemplate,
+    ExternalVolume,
+    Goal,
+    HostVolume,
+    NetworkSpec,
+    PodSpec,
+    PortSpec,
+    ResourceSet,
+    RLimit,
+    SecretRef,
+    ServiceSpec,
+    TaskSpec,
+    TransportEncryption,
+    VolumeSpec,
+)
+from temporal_plans.domain.task import TaskState
+from temporal_plans.domain.task_record import TaskRecord
+
+LONGEST = 120
+"""Characters of a value that a change shows."""
+
+_LEAD = 20
+"""Characters shown before the first difference of long values."""
+
+_NAMED: Mapping[type[Value], str] = {
+    TaskSpec: "name",
+    ResourceSet: "id",
+    PortSpec: "name",
+    VolumeSpec: "path",
+    ConfigTemplate: "name",
+    TransportEncryption: "name",
+    NetworkSpec: "name",
+    RLimit: "name",
+    SecretRef: "name",
+    HostVolume: "name",
+    ExternalVolume: "name",
+}
+"""What a list is compared by, and the field that names its entries. Other lists are one value."""
+
+_UNORDERED = frozenset({(PortSpec, "ranges"), (VolumeSpec, "profiles")})
+"""Lists of values whose order says nothing."""
+
+_HARMLESS = frozenset(
+    {
+        (PodSpec, "count"),
+        (PodSpec, "placement"),
+        (PodSpec, "allow_decommission"),
+        (PortSpec, "advertise"),
+    }
+)
+"""Fields that no running task is made from."""
+
+_WRITTEN = {"limits": "resource-limits"}
+"""Fields that have another name in the file."""
+
+
+def pod_fields(old: PodSpec, new: PodSpec) -> tuple[FieldChange, ...]:
+    """Every field of a pod that differs, with its path inside the pod as the file has it.
+
+    What only one side has is one change (``tasks.sidecar``). Long values are cut to where they
+    differ. Secrets are references, and so no value of one is ever shown. No user is ``root``.
+    """
+    return tuple(_pod_changes(old, new))
+
+
+def differs(old: PodSpec, new: PodSpec) -> bool:
+    """Whether tasks that run as ``old`` says must be launched anew to be as ``new`` says."""
+    return old != new and any(change.restarts for change in pod_fields(old, new))
+
+
+def own_set(task: str) -> str:
+    """The id of the resource set that loading makes of what a task itself asks for."""
+    return f"{task}-resource-set"
+
+
+def set_path(pod: PodSpec, set_id: str) -> str:
+    """Where the file has a resource set of the pod: in its task, or under ``resource-sets``."""
+    for task in pod.tasks:
+        if task.resource_set == set_id == own_set(task.name):
+            return f"tasks.{task.name}"
+    return f"resource-sets.{set_id}"
+
+
+def pod_of(spec: ServiceSpec, pod_type: str) -> PodSpec | None:
+    """The pod with the user that its tasks run as; None when the service has no such pod."""
+    for pod in spec.pods:
+        if pod.type == pod_type:
+            return pod.but(user=pod.user or spec.user or "root")
+    return None
+
+
+# --- what becomes of what runs --------------------------------------------------------------------
+
+
+class Comparison:
+    """Recorded launches against one configuration. Each pair of pods is compared once."""
+
+    def __init__(self, configs: Mapping[str, ServiceSpec], target: ServiceSpec) -> None:
+        self._configs = configs
+        self._target = target
+        self._fits: dict[tuple[str, str], bool] = {}
+
+    def fits(self, pod_type: str, config_id: str) -> bool:
+        """Whether what was launched with that configuration is as the target has it, too. False
+        when the target has no such pod, or nobody knows the configuration any more."""
+        key = (pod_type, config_id)
+        if key not in self._fits:
+            self._fits[key] = self._compare(pod_type, config_id)
+        return self._fits[key]
+
+    def _compare(self, pod_type: str, config_id: str) -> bool:
+        spec = self._configs.get(config_id)
+        old = pod_of(spec, pod_type) if spec else None
+        new = pod_of(self._target, pod_type)
+        return old is not None and new is not None and not differs(old, new)
+
+    def relaunched(self, record: TaskRecord) -> bool:
+        """Whether the target's deploy plan launches the task anew, left to itself.
+
+        Not what is to be replaced anyway: the replacement has the target's configuration. And not
+        what has finished and is to run only once.
+        """
+        if record.permanently_failed or self.fits(record.pod, record.config_id):
+            return False
+        goal = goal_in(self._target, record)
+        return goal is not None and not finished_once(record, goal)
+
+
+def goal_in(spec: ServiceSpec, record: TaskRecord) -> Goal | None:
+    """What a recorded task is meant to reach by a configuration; None when that has none."""
+    for pod in spec.pods:
+        for task in pod.tasks:
+            if (pod.type, task.name) == (record.pod, record.task):
+                return task.goal
+    return None
+
+
+def finished_once(record: TaskRecord, goal: Goal) -> bool:
+    """Whether a task that is to run once has: that counts whatever the configuration (reference
+    3.6). Not what was launched to run for ever and ended by chance."""
+    finished = record.status is not None and record.status.state is TaskState.FINISHED
+    return goal is Goal.ONCE and finished and record.goal != Goal.RUNNING
+
+
+def relabelled(
+    records: Mapping[str, TaskRecord], configs: Mapping[str, ServiceSpec], target_id: str
+) -> dict[str, TaskRecord]:
+    """The records after the target changed: those of tasks whose pod does not differ from the
+    target's, and those that are to be replaced, are of the target's configuration now (reference
+    5.8). ``configs`` by id, the target's among them. A pod that the target lacks is left alone."""
+    target = configs[target_id]
+    comparison = Comparison(configs, target)
+    types = {pod.type for pod in target.pods}
+
+    def now(record: TaskRecord) -> TaskRecord:
+        if record.config_id == target_id or record.pod not in types:
+            return record
+        if record.permanently_failed or comparison.fits(record.pod, record.config_id):
+            return record.but(config_id=target_id)
+        return record
+
+    return {name: now(record) for name, record in records.items()}
+
+
+def pod_changes(
+    old: ServiceSpec | None,
+    new: ServiceSpec,
+    records: Mapping[str, TaskRecord],
+    configs: Mapping[str, ServiceSpec],
+) -> tuple[PodChange, ...]:
+    """What becomes of every pod type of both, in the order of ``new``, when it takes the place of
+    ``old``.
+
+    An instance is restarted when some launched task of it has to be, measured by the configuration
+    that *it* runs (one of ``configs``). One that ``old`` had and that was never launched has no
+    effect: it was still to come, and is. Instances that neither has but that still have tasks are
+    being removed.
+    """
+    launched: dict[str, dict[int, list[TaskRecord]]] = defaultdict(lambda: defaultdict(list))
+    for record in records.values():
+        launched[record.pod][record.index].append(record)
+    comparison = Comparison(configs, new)
+    types = dict.fromkeys(
+        [*(p.type for p in new.pods), *(p.type for p in (old.pods if old else ())), *launched]
+    )
+    return tuple(
+        PodChange(
+            pod=pod_type,
+            fields=_fields(old, new, pod_type),
+            instances=tuple(_instances(old, new, pod_type, launched[pod_type], comparison)),
+        )
+        for pod_type in types
+    )
+
+
+def _fields(old: ServiceSpec | None, new: ServiceSpec, pod_type: str) -> tuple[FieldChange, ...]:
+    before = pod_of(old, pod_type) if old else None
+    after = pod_of(new, pod_type)
+    return pod_fields(before, after) if before and after else ()
+
+
+def _instances(
+    old: ServiceSpec | None,
+    new: ServiceSpec,
+    pod_type: str,
+    launched: Mapping[int, Sequence[TaskRecord]],
+    comparison: Comparison,
+) -> Iterator[InstanceChange]:
+    before, after = _count(old, pod_type), _count(new, pod_type)
+    indexes = {*range(before), *range(after), *launched}
+    for index in sorted(indexes):
+        records = launched.get(index, ())
+        if index >= after:
+            effect = PodEffect.REMOVE
+        elif any(comparison.relaunched(record) for record in records):
+            effect = PodEffect.RESTART
+        elif index >= before and not records:
+            effect = PodEffect.ADD
+        else:
+            effect = PodEffect.NONE
+        yield InstanceChange(name=f"{pod_type}-{index}", effect=effect)
+
+
+def _count(spec: ServiceSpec | None, pod_type: str) -> int:
+    pod = pod_of(spec, pod_type) if spec else None
+    return pod.count if pod else 0
+
+
+# --- fields ---------------------------------------------------------------------------------------
+
+
+def _pod_changes(old: PodSpec, new: PodSpec) -> Iterator[FieldChange]:
+    if old == new:
+        return
+    yield from _value_changes(
+        old.but(user=old.user or "root", tasks=_without_own_sets(old), resource_sets=()),
+        new.but(user=new.user or "root", tasks=_without_own_sets(new), resource_sets=()),
+        "",
+    )
+    yield from _set_changes(old, new)
+
+
+def _without_own_sets(pod: PodSpec) -> tuple[TaskSpec, ...]:
+    """Tasks that have resources of their own name no set in the file."""
+    return tuple(
+        task.but(resource_set="") if task.resource_set == own_set(task.name) else task
+        for task in pod.tasks
+    )
+
+
+def _set_changes(old: PodSpec, new: PodSpec) -> Iterator[FieldChange]:
+    """Resource sets, by id. One that stands in a task is compared field by field, even with none;
+    it is not told when the task itself is new or gone."""
+    before, after = _by_name(old.resource_sets), _by_name(new.resource_sets)
+    if before is None or after is None:  # a set twice: only by hand
+        yield _change("resource-sets", old.resource_sets, new.resource_sets)
+        return
+    one_sided = {task.name for task in old.tasks} ^ {task.name for task in new.tasks}
+    for set_id in dict.fromkeys((*before, *after)):
+        path = set_path(old if set_id in before else new, set_id)
+        task = path.removeprefix("tasks.")
+        if task == path:
+            yield from _changes(before.get(set_id), after.get(set_id), path)
+        elif task not in one_sided:
+            none = ResourceSet(id=set_id)
+            yield from _changes(before.get(set_id, none), after.get(set_id, none), path)
+
+
+def _changes(old: object, new: object, path: str) -> Iterator[FieldChange]:
+    if old == new:
+        return
+    if isinstance(old, Value) and isinstance(new, Value):
+        yield from _value_changes(old, new, path)
+        return
+    before, after = _entries(old), _entries(new)
+    if before is not None and after is not None:
+        yield from _entry_changes(before, after, path)
+    else:
+        yield _change(path, old, new)
+
+
+def _value_changes(old: Value, new: Value, path: str) -> Iterator[FieldChange]:
+    for name in type(old).model_fields:
+        field = (type(old), name)
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after or (field in _UNORDERED and _sorted(before) == _sorted(after)):
+            continue
+        for change in _changes(before, after, _joined(path, _WRITTEN.get(name) or kebab(name))):
+            yield change.but(restarts=False) if field in _HARMLESS else change
+
+
+def _entry_changes(
+    old: Mapping[str, object], new: Mapping[str, object], path: str
+) -> Iterator[FieldChange]:
+    for name in dict.fromkeys((*old, *new)):
+        where = _joined(path, name)
+        if name in old and name in new:
+            yield from _changes(old[name], new[name], where)
+        else:
+            yield _change(where, old.get(name), new.get(name))
+
+
+def _change(path: str, old: object, new: object) -> FieldChange:
+    before, after = _excerpts(_text(old), _text(new))
+    return FieldChange(path=path, before=before, after=after)
+
+
+def _entries(value: object) -> Mapping[str, object] | None:
+    """What a mapping has, or a list of named values, by name; None for anything else."""
+    if isinstance(value, dict):
+        return cast(dict[str, object], value)
+    return _by_name(cast(tuple[object, ...], value)) if isinstance(value, tuple) else None
+
+
+def _by_name(values: tuple[object, ...]) -> dict[str, Any] | None:
+    """The values of a list by their names; None when they have none, or one is there twice."""
+    if not all(type(value) in _NAMED for value in values):
+        return None
+    named = {str(getattr(v, _NAMED[cast(type[Value], type(v))])): v for v in values}
+    return named if len(named) == len(values) else None
+
+
+def _sorted(value: tuple[object, ...]) -> list[str]:
+    return sorted(_json(entry) for entry in value)
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str | None:
+    """A value on its own as a reader expects it; None for nothing."""
+    if value is None or value == () or value == {} or value == "":
+        return None
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"{value:.15g}"
+    return _json(value)
+
+
+def _json(value: object) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False, default=str)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Value):
+        return value.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in cast(tuple[object, ...], value)]
+    return value
+
+
+def _excerpts(old: str | None, new: str | None) -> tuple[str | None, str | None]:
+    """Both, cut to begin shortly before they differ when they are long: templates mostly agree."""
+    if max(len(old or ""), len(new or "")) <= LONGEST:
+        return old, new
+    same = 0
+    for a, b in zip(old or "", new or "", strict=False):
+        if a != b:
+            break
+        same += 1
+    start = max(same - _LEAD, 0)
+    return _excerpt(old, start), _excerpt(new, start)
+
+
+def _excerpt(text: str | None, start: int) -> str | None:
+    if text is None:
+        return None
+    head = "..." if start else ""
+    rest = text[start:]
+    room = LONGEST - len(head)
+    return head + (rest if len(rest) <= room else f"{rest[: room - 3]}...")
+
+
+__all__ = [
+    "Comparison",
+    "differs",
+    "finished_once",
+    "goal_in",
+    "own_set",
+    "pod_changes",
+    "pod_fields",
+    "pod_of",
+    "relabelled",
+    "set_path",
+]

@@ -1,0 +1,230 @@
+"""What stands around plans of a service in their tests: a Service that does as it is told."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+from temporalio import activity, workflow
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Worker
+
+with workflow.unsafe.imports_passed_through():
+    from temporal_plans.domain import leases
+    from temporal_plans.domain.cluster import Reservation
+    from temporal_plans.domain.model import CompactValue
+    from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
+    from temporal_plans.domain.task import TaskState, TaskStatus
+    from temporal_plans.messages.cluster import (
+        Holdings,
+        KillInput,
+        LaunchInput,
+        LaunchIntent,
+        LaunchOrder,
+        TaskStatuses,
+    )
+    from temporal_plans.messages.service import (
+        EraseTask,
+        LaunchPlace,
+        LaunchTarget,
+        LeaseGrant,
+        LeaseRequest,
+        LeaseState,
+        PlanReport,
+        Released,
+        Retired,
+        RetireTask,
+        SubscribeMessage,
+    )
+
+DEADLINE = 30.0
+POD = "web"
+
+
+class Told(CompactValue):
+    """All that the service was told, in order."""
+
+    reports: tuple[PlanReport, ...] = ()
+    intents: tuple[LaunchIntent, ...] = ()
+    subscriptions: tuple[SubscribeMessage, ...] = ()
+    retired: tuple[str, ...] = ()
+    erased: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
+    leases: LeaseState = LeaseState()
+    asked_for: tuple[str, ...] = ()
+
+
+class Setting(CompactValue):
+    """What it answers. ``dead`` are tasks, ``agents`` where the others are; ``replaces`` the
+    reservation that the pod leaves; ``paused`` the tasks that are launched so."""
+
+    dead: tuple[str, ...] = ()
+    agents: dict[str, str] = {}
+    replaces: str = ""
+    paused: tuple[str, ...] = ()
+    target: str = "c1"
+
+
+@workflow.defn(sandboxed=False)
+class ServiceDouble:
+    """Grants leases as the Service does, and otherwise answers what it was set to."""
+
+    def __init__(self) -> None:
+        self._told = Told()
+        self._setting = Setting()
+        self._held: dict[str, Reservation] = {}
+
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.signal
+    def set(self, setting: Setting) -> None:
+        self._setting = setting
+
+    @workflow.query
+    def told(self) -> Told:
+        return self._told
+
+    @workflow.signal
+    def plan_changed(self, report: PlanReport) -> None:
+        self._told = self._told.but(reports=(*self._told.reports, report))
+
+    @workflow.signal
+    async def leases(self, request: LeaseRequest) -> None:
+        asked = (f"{want.phase}/{want.step}" for want in request.wants)
+        self._told = self._told.but(asked_for=(*self._told.asked_for, *asked))
+        settled = leases.request(
+            self._told.leases, request.wants, request.returns, request.phase, request.ended
+        )
+        self._told = self._told.but(leases=settled.state)
+        for lease in settled.grants:
+            phase = workflow.get_external_workflow_handle(lease.phase)
+            await phase.signal("leased", LeaseGrant(granted={lease.step: lease.ticket}))
+
+    @workflow.signal
+    def subscribe(self, message: SubscribeMessage) -> None:
+        self._told = self._told.but(subscriptions=(*self._told.subscriptions, message))
+
+    @workflow.query
+    def launch_target(self, target: LaunchTarget) -> LaunchPlace:
+        config = target.config_id or self._setting.target
+        return LaunchPlace(config_id=config, spec=spec(), replaces=self._setting.replaces)
+
+    @workflow.update
+    def record_launch(self, intent: LaunchIntent) -> LaunchOrder:
+        self._told = self._told.but(intents=(*self._told.intents, intent))
+        self._held[intent.reservation.key] = intent.reservation
+        return LaunchOrder(paused=self._setting.paused)
+
+    @workflow.update
+    def retire_task(self, request: RetireTask) -> Retired:
+        self._told = self._told.but(retired=(*self._told.retired, request.task))
+        if request.task in self._setting.dead:
+            return Retired(dead=True)
+        return Retired(dead=False, agent=self._setting.agents.get(request.task, ""))
+
+    @workflow.update
+    def erase_task(self, request: EraseTask) -> None:
+        self._told = self._told.but(erased=(*self._told.erased, request.task))
+
+    @workflow.signal
+    def released(self, message: Released) -> None:
+        self._told = self._told.but(released=(*self._told.released, message.key))
+
+    @workflow.query
+    def holdings(self) -> Holdings:
+        return Holdings(keys=tuple(self._held))
+
+
+def spec() -> ServiceSpec:
+    tasks = (
+        TaskSpec(name="server", goal=Goal.RUNNING, cmd="true", resource_set="set"),
+        TaskSpec(name="job", goal=Goal.ONCE, cmd="true", resource_set="set"),
+    )
+    sets = (ResourceSet(id="set", cpus=1),)
+    return ServiceSpec(
+        name="double", pods=(PodSpec(type=POD, count=2, tasks=tasks, resource_sets=sets),)
+    )
+
+
+class ServiceKit:
+    """One service double, and waiting for what it is told."""
+
+    def __init__(self, handle: "WorkflowHandle[Any, None]") -> None:
+        self.handle = handle
+        self.id = handle.id
+
+    def context(self, plan: str = "test", **more: Any) -> dict[str, Any]:
+        """The context of a plan of this service."""
+        name = self.id.removeprefix("service/")
+        return {"service": name, "workflow_id": self.id, "plan": plan, **more}
+
+    async def set(self, **setting: Any) -> None:
+        await self.handle.signal("set", Setting(**setting))
+
+    async def told(self) -> Told:
+        answer: Told = await self.handle.query("told", result_type=Told)
+        return answer
+
+    async def until(self, condition: Callable[[Told], bool]) -> Told:
+        """The first of what it was told for which that is true."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            told = await self.told()
+            if condition(told):
+                return told
+            assert time.monotonic() < end, f"not in time: {told.model_dump_json(indent=1)}"
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def service_double(client: Client) -> AsyncGenerator[ServiceKit]:
+    queue = f"double-{uuid4()}"
+    async with Worker(client, task_queue=queue, workflows=[ServiceDouble]):
+        handle = await client.start_workflow(
+            ServiceDouble.run, id=f"service/{queue}", task_queue=queue
+        )
+        yield ServiceKit(handle)
+        await handle.terminate()
+
+
+class TaskAgent:
+    """An agent's queue, as steps see it: what is launched runs at once, unless it is ``held``, or
+    ``failing`` as often as that says."""
+
+    def __init__(self) -> None:
+        self.launched: list[LaunchInput] = []
+        self.killed: list[str] = []
+        self.failing = 0
+        self.may_launch = asyncio.Event()
+        self.may_launch.set()
+
+    @activity.defn
+    async def launch(self, order: LaunchInput) -> TaskStatuses:
+        self.launched.append(order)
+        while not self.may_launch.is_set():
+            activity.heartbeat()
+            await asyncio.sleep(0.05)
+        self.failing -= 1
+        state = TaskState.FAILED if self.failing >= 0 else TaskState.RUNNING
+        return TaskStatuses(
+            statuses=tuple(
+                TaskStatus(
+                    task_id=task.task_id,
+                    name=f"{order.pod}-{order.index}-{task.task}",
+                    state=state,
+                    sequence=1,
+                    at=activity.info().current_attempt_scheduled_time,
+                    agent=order.reservation.agent,
+                )
+                for task in order.tasks
+            )
+        )
+
+    @activity.defn
+    async def kill(self, order: KillInput) -> TaskStatuses:
+        self.killed += order.task_ids
+        return TaskStatuses()
