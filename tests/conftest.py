@@ -14,6 +14,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="workers in the tests' own process replay every workflow at every workflow task",
     )
+    parser.addoption(
+        "--soak-minutes", type=float, default=3, help="how long the soak test takes (default: 3)"
+    )
+    parser.addoption(
+        "--soak-seed", type=int, default=1, help="what the soak test does, and in which order"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,16 +1,22 @@
 """A service through its life, on a cluster of real processes: what tests say and ask about one."""
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from acceptance import real_tasks
-from acceptance.cluster import PATIENCE, Cluster
+from acceptance.cluster import PATIENCE, Cluster, statuses, steps
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.services import Deployment, PodVerb
+from temporal_plans.domain.backoff import Backoff
+from temporal_plans.domain.cluster import Reservation
+from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
@@ -18,6 +24,15 @@ from temporal_plans.domain.task_record import TaskRecord
 from temporal_plans.loading.service import load_service_text
 from temporal_plans.messages.plan import PlanView
 from temporal_plans.messages.service import DeployResult, PodView
+
+LOOP = "while true; do sleep 0.5; done"
+"""The command of a task that runs for ever."""
+
+READY = "{cmd: 'test -e ready', interval: 0.5, timeout: 5}"
+"""A readiness check that passes once the test has made the file ``ready`` in the sandbox."""
+
+QUICK = Backoff(initial=timedelta(seconds=0.2), factor=1)
+"""The back-off of services whose tests are not about back-off."""
 
 
 class Life:
@@ -34,7 +49,8 @@ class Life:
         self, values: Mapping[str, object] | None = None, *, text: str = "", **how: Any
     ) -> DeployResult:
         client = await self.client()
-        return await client.deploy(Deployment(spec=self.spec(values, text=text), **how))
+        how = {"spec": self.spec(values, text=text), "backoff": QUICK, "by": "test", **how}
+        return await client.deploy(Deployment(**how))
 
     def spec(self, values: Mapping[str, object] | None = None, *, text: str = "") -> ServiceSpec:
         env = {name: str(value) for name, value in (values or {}).items()}
@@ -55,6 +71,23 @@ class Life:
         client = await self.client()
         result = await client.command_pod(self.name, verb, pod, tasks=tasks, by="test")
         assert not result.outcome.refused, result
+
+    async def command(
+        self, verb: Verb, plan: str, phase: str = "", step: str = "", **parameters: str
+    ) -> Outcome:
+        """A command to one of its plans; one that is refused raises."""
+        command = Command(phase=phase, step=step, parameters=parameters, by="test")
+        return await (await self.client()).command(f"{self.name}/{plan}", verb, command)
+
+    async def touch(self, task: str, file: str) -> None:
+        """Make a file in a task's sandbox; waits until the task runs."""
+        directory: Path = await self.until(f"{task} runs", lambda life: life.sandbox(task))
+        await asyncio.to_thread((directory / file).touch)
+
+    async def make_ready(self, *tasks: str) -> None:
+        """Let the readiness checks (READY) of these tasks pass."""
+        for task in tasks:
+            await self.touch(task, "ready")
 
     async def kill(self, task: str) -> None:
         """Kill a task's processes, as the kernel would when memory is short."""
@@ -80,9 +113,34 @@ class Life:
     async def pods(self) -> dict[str, PodView]:
         return {pod.name: pod for pod in await (await self.client()).pods(self.name)}
 
+    async def held(self, pod: str) -> Reservation:
+        """What a pod instance holds."""
+        reservation = (await self.pods())[pod].reservation
+        assert reservation is not None, f"{pod} holds nothing"
+        return reservation
+
+    async def status(self, step: str, plan: str = "deploy") -> Status:
+        return steps(await self.view(plan))[step].status
+
+    async def sandbox(self, task: str) -> Path | None:
+        """The sandbox of a task's newest launch, when that runs."""
+        record = (await self.records()).get(task)
+        if record is None or record.task_id not in self.cluster.running():
+            return None
+        tasks = self.cluster.work_dir(record.agent) / "tasks"
+        return next((found for found in tasks.glob(f"{record.task_id}*/sandbox")), None)
+
+    async def environment(self, task: str) -> dict[str, str]:
+        """The environment that a running task really has."""
+        record = (await self.records())[task]
+        pid = min(self.cluster.running()[record.task_id])
+        entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+        return dict(entry.split("=", 1) for entry in entries if entry)
+
     def processes(self) -> list[str]:
         """The names of its tasks that have processes; one that is in it twice runs twice."""
-        mine = [task for task in self.cluster.running() if task.startswith(f"{self.name}__")]
+        prefix = f"{self.name.strip('/').replace('/', '.')}__"
+        mine = [task for task in self.cluster.running() if task.startswith(prefix)]
         return sorted(map(real_tasks.name_of, mine))
 
     # --- waiting ---
@@ -99,6 +157,26 @@ class Life:
         return await self.cluster.until_status(
             f"{self.name}/{plan}", Status.COMPLETE, within=within
         )
+
+    async def until_step(
+        self, step: str, status: Status, plan: str = "deploy", *, saying: str = ""
+    ) -> None:
+        """Until a step reads this, and its message holds that text."""
+
+        def holds(view: PlanView) -> bool:
+            found = steps(view).get(step)
+            return found is not None and found.status is status and saying in found.message
+
+        await self.cluster.until_plan(f"{self.name}/{plan}", f"{step} is {status} {saying}", holds)
+
+    async def until_shown(self, tree: str, plan: str = "deploy") -> None:
+        """Until the plan reads so (see ``shown``), and stays so for a while."""
+
+        def holds(view: PlanView) -> bool:
+            return shown(view) == tree
+
+        await self.cluster.until_plan(f"{self.name}/{plan}", f"shows {tree}", holds)
+        await self.cluster.stays(f"{self.name}/{plan}", f"shows {tree}", holds, looks=5)
 
     async def until_running(self, *tasks: str, within: float = PATIENCE) -> None:
         """Until exactly these tasks run, as the service and the kernel know it."""
@@ -140,6 +218,12 @@ class Life:
         await self.cluster.until(f"{self.name} is gone", look, bool, within=within)
 
 
+def shown(view: PlanView) -> str:
+    """``hello C,W,P WAITING; world C COMPLETE; WAITING``: phases, and last the plan."""
+    phases = [f"{phase.name} {statuses(phase)} {phase.status}" for phase in view.phases]
+    return "; ".join([*phases, str(view.status)])
+
+
 def _no_template(name: str) -> str:
     raise KeyError(name)
 
@@ -154,4 +238,4 @@ async def living(cluster: Cluster, name: str, text: str) -> AsyncGenerator[Life]
         await cluster.tear_down(name)
 
 
-__all__ = ["Life", "PlansError", "PodVerb", "living"]
+__all__ = ["LOOP", "QUICK", "READY", "Life", "PlansError", "PodVerb", "living", "shown"]

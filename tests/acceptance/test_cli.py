@@ -208,7 +208,7 @@ def deployed(dev: Plan) -> Plan:
     ran = dev(*DEPLOY, "--wait")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
-    assert lines[0] == 'Service "hello-world": plan hello-world/deploy is under way.'
+    assert lines[0] == 'Service "hello-world": configuration 1, plan hello-world/deploy is under way.'
     assert lines[-1].endswith(" deploy COMPLETE")
     assert all(re.match(r"\d\d:\d\d:\d\d \S+ \S+", line) for line in lines[1:])
     return dev

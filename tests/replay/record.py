@@ -28,6 +28,7 @@ from temporal_plans.domain.commands import Command, Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.loading.service import load_service_text
 from temporal_plans.messages.cluster import PLANS_QUEUE
+from temporal_plans.messages.scheduled import ScheduledPlan
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.plugin import PlansPlugin
 from workflows.plan_kit import Kit, Recorder, statuses, steps
@@ -187,6 +188,18 @@ async def deployed(kit: Kit) -> list[str]:
     ]
 
 
+async def scheduled(kit: Kit) -> list[str]:
+    """A plan of a service, begun as a schedule does it."""
+    run = await kit.client.start_workflow(
+        "ScheduledRun",
+        ScheduledPlan(service="recorded", plan="job", schedule="recorded/job"),
+        id="scheduled/recorded/job",
+        task_queue=PLANS_QUEUE,
+    )
+    await run.result()
+    return [run.id]
+
+
 async def main() -> None:
     target = HISTORIES / version("temporal-plans")
     if target.exists():
@@ -195,7 +208,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.chmod(scratch, 0o755)
         async with cluster(Path(scratch)) as kit:
-            for story in (happy, steered, long, deployed):
+            for story in (happy, steered, long, deployed, scheduled):
                 for number, workflow_id in enumerate(await story(kit)):
                     await _keep(kit.client, workflow_id, target / f"{story.__name__}-{number}.json")
 

@@ -218,8 +218,17 @@ def test_an_outcome_that_was_only_taken_is_done(run: Run, gateway: FakeGateway) 
         ("agent", "--id", "a", "--ports", "9-1"),
         ("agent", "--id", "a", "--mount", "disk"),
         ("list", "--grpc-meta", "x"),
+        ("stop", "deploy", "--reason", "x" * 501),
+        ("stop", "deploy", "--by", "x" * 201),
+        ("deploy", __file__, "--canary", "0"),
+        ("deploy", __file__, "--dry-run", "--wait"),
+        ("rollback", "1", "2"),
+        ("pod", "restart"),
+        ("pod", "restart", "hello-0", "--task", "server"),
+        ("schedule", "create", "backup"),
+        ("config", "diff"),
     ],
-    ids=" ".join,
+    ids=lambda arguments: " ".join(arguments)[:40],
 )
 def test_wrong_usage_ends_with_2(run: Run, arguments: tuple[str, ...], tmp_path: Path) -> None:
     if arguments[0] == "agent":

@@ -19,7 +19,14 @@ from temporal_plans.domain.recovery_policy import RecoveryPolicy
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
-from temporal_plans.messages.plan import PlanInput, PlanResult, PlanView, ServiceContext
+from temporal_plans.messages.plan import (
+    CommandLog,
+    LogEntry,
+    PlanInput,
+    PlanResult,
+    PlanView,
+    ServiceContext,
+)
 from temporal_plans.messages.service import (
     ChangeView,
     Configurations,
@@ -573,6 +580,34 @@ def test_history_of_a_plan_without_a_service(run: Run, gateway: FakeGateway) -> 
     assert [line.split()[:2] for line in lines] == [["nightly", "1"], ["nightly", "2"]]
     assert "COMPLETE" in lines[0]
     assert lines[1].endswith("terminated")
+
+
+def test_a_plan_that_waited_is_begun_by_its_command(run: Run, gateway: FakeGateway) -> None:
+    waited = ran_before(1, plan="backup", by="", reason="", what="waits to be started")
+    answering(gateway, runs=RunHistory(runs=(waited,)))
+    begun = LogEntry(
+        at=THEN + timedelta(seconds=90),
+        verb="start",
+        parameters={"LABEL": "a"},
+        by="you",
+        reason="asked for",
+        via="update",
+        outcome=DONE,
+    )
+    before = begun.but(at=THEN - timedelta(seconds=1), by="an earlier run's")
+    log = CommandLog(entries=(before, begun))
+    gateway.workflows["hello-world/backup"] = FakeWorkflow(
+        "Plan", {"log": log}, ended=Ended.COMPLETED
+    )
+    line = run("history").out.splitlines()[1]
+    assert "30s   COMPLETE  you  start LABEL=a  asked for" in line
+
+
+def test_an_uninstall_is_not_expected_to_be_like_a_deploy(run: Run, gateway: FakeGateway) -> None:
+    expected(gateway)
+    other = phase("kill-tasks", "parallel", Status.PENDING, step("kill", Status.PENDING))
+    gateway.workflows["hello-world/deploy"].answers["status"] = plan(Status.IN_PROGRESS, other)
+    assert "left" not in run("show", "deploy").out
 
 
 def test_history_of_nothing(run: Run, gateway: FakeGateway) -> None:

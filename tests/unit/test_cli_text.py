@@ -6,7 +6,7 @@ import pytest
 from rich.text import Text
 
 from temporal_plans.cli.columns import columns
-from temporal_plans.cli.duration import duration
+from temporal_plans.cli.duration import about, duration
 from temporal_plans.cli.output import printable
 
 
@@ -27,6 +27,24 @@ from temporal_plans.cli.output import printable
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(timedelta(seconds=seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.2, "about 1s"),
+        (9.4, "about 9s"),
+        (12, "about 10s"),
+        (56, "about 55s"),
+        (58, "about 1m"),
+        (130, "about 2m"),
+        (5000, "about 83m"),
+        (7300, "about 2h"),
+        (200_000, "about 2d"),
+    ],
+)
+def test_an_expected_duration_is_not_more_exact_than_it_is(seconds: float, text: str) -> None:
+    assert about(timedelta(seconds=seconds)) == text
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,22 @@ async def test_run_takes_the_plans_name_as_its_id() -> None:
     assert call.argument.arguments == {"LABEL": "a"}
 
 
+async def test_run_keeps_who_and_why() -> None:
+    client, gateway = client_of()
+    await client.run(BACKUP, arguments={"LABEL": "a"}, by="me", reason="asked for")
+    [call] = gateway.told
+    assert isinstance(call.argument, PlanInput)
+    [entry] = call.argument.log.entries
+    assert (entry.verb, entry.by, entry.reason, entry.via) == ("start", "me", "asked for", "start")
+
+
+async def test_a_superseded_plan_is_shown_so() -> None:
+    result = PlanResult(status=Status.IN_PROGRESS, view=plan(Status.IN_PROGRESS), superseded=True)
+    client, _ = client_of(backup=FakeWorkflow("Plan", ended=Ended.COMPLETED, result=result))
+    run = await client.show("backup")
+    assert (run.superseded, run.at_rest, run.cut_short) == (True, False, "superseded")
+
+
 async def test_run_of_an_id_that_runs_is_refused() -> None:
     client, _ = client_of(backup=own_plan(None))
     with pytest.raises(Refused, match=r"'backup' is running.*another --id"):
@@ -466,6 +482,21 @@ async def test_watching_outlives_server_and_worker(gone: Exception) -> None:
     assert isinstance(trouble, Trouble)
     assert trouble.text == str(gone)
     assert seen == [RUNNING, RUNNING, COMPLETE]
+
+
+SUPERSEDED = PlanRun(plan(Status.IN_PROGRESS), Ended.COMPLETED, superseded=True)
+
+
+async def test_watching_goes_on_with_the_run_that_takes_its_place() -> None:
+    look = Look(RUNNING, SUPERSEDED, RUNNING, COMPLETE)
+    seen = [seen async for seen in watch(look, fastest=SHORT)]
+    assert seen == [RUNNING, SUPERSEDED, RUNNING, COMPLETE]
+
+
+async def test_watching_does_not_wait_for_ever_for_the_next_run() -> None:
+    look = Look(RUNNING, SUPERSEDED)
+    seen = [seen async for seen in watch(look, fastest=SHORT, patience=timedelta())]
+    assert seen == [RUNNING, SUPERSEDED]
 
 
 async def test_watching_ends_when_it_never_began() -> None:

@@ -34,6 +34,7 @@ from temporal_plans.domain.service import (
     ResourceSet,
     RLimit,
     SecretRef,
+    ServiceSpec,
     TransportEncryption,
     VipSpec,
     VolumeSpec,
@@ -300,7 +301,7 @@ def variants(value: Value, path: str = "") -> Iterator[tuple[str, Any]]:
         own: Any = getattr(value, name)
         where = f"{path}.{kebab(name)}".removeprefix(".")
         yield where, value.but(**{name: another(name, own)})
-        inner = cast(tuple[Any, ...], own if isinstance(own, tuple) else (own,))
+        inner = cast(tuple[object, ...], own if isinstance(own, tuple) else (own,))
         for i, entry in enumerate(inner):
             if isinstance(entry, Value):
                 for deep, changed in variants(entry, where):
@@ -330,7 +331,7 @@ def test_order_of_what_has_a_name_is_nothing(seed: int) -> None:
             fields = {name: shuffled(getattr(value, name)) for name in type(value).model_fields}
             return value.but(**fields)
         if isinstance(value, tuple) and value:
-            made = [shuffled(entry) for entry in cast(tuple[Any, ...], value)]
+            made = [shuffled(entry) for entry in cast(tuple[object, ...], value)]
             if all(isinstance(entry, Value) for entry in made) or "fast" in made:
                 random.shuffle(made)
             return tuple(made)

@@ -153,10 +153,10 @@ def may_begin(spec: StrategySpec, children: Sequence[Child], index: int) -> bool
     if order == "dependency":
         return all(child.complete for child in children if child.name in mine.depends_on)
     if order == "max-parallel":
-        after = {child.name for child in children if not child.complete}
-        if not after.isdisjoint(mine.depends_on):
-            return False
-        return mine.begun or sum(child.begun for child in others) < (spec.limit or 1)
+        left = {child.name for child in children if not child.complete}
+        at_work = [o for o in others if o.begun and left.isdisjoint(o.depends_on)]
+        in_turn = left.isdisjoint(mine.depends_on)
+        return in_turn and (mine.begun or len(at_work) < (spec.limit or 1))
     if order == "random":
         return mine.begun or not any(child.begun and not child.broken for child in others)
     assert order == "waves"

@@ -181,6 +181,22 @@ def test_max_parallel(letters: str, limit: int | None, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("letters", "limit", "expected"),
+    [
+        pytest.param("P P P P", 3, "ac", id="first-steps-only"),
+        pytest.param("C P P P", 1, "b", id="goes-on-before-another-begins"),
+        pytest.param("C P P P", 2, "bc", id="beside-another"),
+        pytest.param("C SG C P", 2, "bd", id="each-on-its-own"),
+        pytest.param("P R P P", 1, "a", id="makes-room-for-what-was-restarted"),
+    ],
+)
+def test_max_parallel_keeps_dependencies(letters: str, limit: int, expected: str) -> None:
+    """b after a, d after c."""
+    strategy = StrategySpec(name="max-parallel", limit=limit)
+    assert chosen(board(letters, strategy, ((), ("a",), (), ("c",)))) == expected
+
+
+@pytest.mark.parametrize(
     ("letters", "waves", "expected"),
     [
         pytest.param("P P P P", (1, 2), "a", id="the-first-wave"),

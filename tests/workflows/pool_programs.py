@@ -1,7 +1,9 @@
 """What stands around a Pool in its tests: workflows that own and wait, and agents without tasks."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from temporalio import activity, workflow
 from temporalio.client import Client
@@ -116,13 +118,17 @@ class BareAgent:
         self.may_destroy = asyncio.Event()
         self.may_destroy.set()
 
+    @property
+    def activities(self) -> list[Callable[..., Any]]:
+        return [self.watch, self.destroy]
+
     async def start(self, *, register: bool = True) -> None:
         self._mute.clear()
         self._boots += 1
         self._worker = Worker(
             self._client,
             task_queue=agent_queue(self.agent),
-            activities=[self.watch, self.destroy],
+            activities=self.activities,
         )
         self._running = asyncio.create_task(self._worker.run())
         if register:

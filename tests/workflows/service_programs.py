@@ -11,6 +11,8 @@ from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
+from workflows.pool_programs import BareAgent
+
 with workflow.unsafe.imports_passed_through():
     from temporal_plans.domain import leases
     from temporal_plans.domain.cluster import Reservation
@@ -23,7 +25,9 @@ with workflow.unsafe.imports_passed_through():
         LaunchInput,
         LaunchIntent,
         LaunchOrder,
+        PoolInput,
         TaskStatuses,
+        pool_id,
     )
     from temporal_plans.messages.service import (
         EraseTask,
@@ -91,6 +95,9 @@ class ServiceDouble:
     @workflow.signal
     def plan_changed(self, report: PlanReport) -> None:
         self._told = self._told.but(reports=(*self._told.reports, report))
+        if not report.open:
+            state = leases.drop_plan(self._told.leases, report.plan).state
+            self._told = self._told.but(leases=state)
 
     @workflow.signal
     async def leases(self, request: LeaseRequest) -> None:
@@ -191,25 +198,32 @@ async def service_double(client: Client) -> AsyncGenerator[ServiceKit]:
         await handle.terminate()
 
 
-class TaskAgent:
-    """An agent's queue, as steps see it: what is launched runs at once, unless it is ``held``, or
-    ``failing`` as often as that says."""
+async def pool_of(client: Client, queue: str, **settings: Any) -> str:
+    """A real Pool of its own on that worker; its name."""
+    name = f"pool-{uuid4()}"
+    settings = {"heartbeat": 1, "give_up": 60, **settings}
+    input = PoolInput.model_validate({"name": name, **settings})
+    await client.start_workflow("Pool", input, id=pool_id(name), task_queue=queue)
+    return name
 
-    def __init__(self) -> None:
+
+class TaskAgent(BareAgent):
+    """An agent whose tasks run at once, but the first ``failing`` launches, which fail."""
+
+    def __init__(self, client: Client, pool: str, agent: str) -> None:
+        super().__init__(client, pool, agent)
         self.launched: list[LaunchInput] = []
         self.killed: list[str] = []
         self.failing = 0
-        self.may_launch = asyncio.Event()
-        self.may_launch.set()
+
+    @property
+    def activities(self) -> list[Callable[..., Any]]:
+        return [*super().activities, self.launch, self.kill]
 
     @activity.defn
     async def launch(self, order: LaunchInput) -> TaskStatuses:
         self.launched.append(order)
-        while not self.may_launch.is_set():
-            activity.heartbeat()
-            await asyncio.sleep(0.05)
-        self.failing -= 1
-        state = TaskState.FAILED if self.failing >= 0 else TaskState.RUNNING
+        state = TaskState.FAILED if len(self.launched) <= self.failing else TaskState.RUNNING
         return TaskStatuses(
             statuses=tuple(
                 TaskStatus(
@@ -217,8 +231,8 @@ class TaskAgent:
                     name=f"{order.pod}-{order.index}-{task.task}",
                     state=state,
                     sequence=1,
-                    at=activity.info().current_attempt_scheduled_time,
-                    agent=order.reservation.agent,
+                    at=activity.info().started_time,
+                    agent=self.agent,
                 )
                 for task in order.tasks
             )

@@ -215,7 +215,7 @@ async def test_plans_are_started_listed_and_run_again(plans: Kit) -> None:
     again = await handle.execute_update("start_plan", StartPlan(plan="deploy", by="me"))
     assert again["code"] == 200
     assert (await _closed(plans, handle)) != deploy
-    (plan,) = (await status(handle)).plans
+    plan = (await status(handle)).plans[0]
     assert (plan.name, plan.status, plan.run) == ("deploy", Status.COMPLETE, 2)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await handle.execute_update("start_plan", StartPlan(plan="deplyo"))

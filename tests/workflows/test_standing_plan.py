@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from temporalio.client import WorkflowExecutionStatus
+from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 
 from temporal_plans.domain import standing
@@ -20,7 +21,7 @@ from temporal_plans.domain.transitions import StepState
 from temporal_plans.messages.plan import PhasePut, PlanRevision, PlanView, Supersede
 from temporal_plans.workflows import running_phase
 from workflows.plan_kit import Kit, Run, kit, statuses, steps
-from workflows.service_programs import ServiceKit, service_double
+from workflows.service_programs import ServiceKit, pool_of, service_double
 from workflows.test_continue_as_new import runs_of
 
 
@@ -140,10 +141,10 @@ async def test_what_cannot_be_left_is_cancelled(
     await run.handle.terminate()
 
 
-async def test_what_is_over_drops_out(plans: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_latest_that_are_over_stay(plans: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing, "KEPT", 2)
     run = await standing_plan(plans)
-    first, second, third, fourth = (f"over-{i}-{uuid4()}" for i in range(4))
+    first, second, third = (f"over-{i}-{uuid4()}" for i in range(3))
     await revise(run, 1, phase("waits", ok={"approval": "look"}), phase("1", **work(first)))
     await run.until(lambda view: [s.status for s in view.phases[-1].steps] == [Status.COMPLETE])
     await revise(run, 2, phase("2", **work(second)))
@@ -153,11 +154,23 @@ async def test_what_is_over_drops_out(plans: Kit, monkeypatch: pytest.MonkeyPatc
     await run.until(lambda view: names(view) == ["waits", "2", "3"])
     # The numbers of those that stay still mean them: this order reaches the first phase.
     assert (await run.update(Verb.CONTINUE, "waits", "ok")).changed
-    await run.until(lambda view: view.status is Status.COMPLETE)
-    monkeypatch.setattr(standing, "KEPT_FOR", timedelta(seconds=1))
-    await revise(run, 4, phase("4", **work(fourth)))
+    await run.until(lambda view: view.status is Status.COMPLETE and len(view.phases) == 2)
+    await run.handle.terminate()
+
+
+async def test_what_is_over_drops_out_in_time(plans: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "KEPT_FOR", timedelta(seconds=2))
+    run, first, second = await standing_plan(plans), f"first-{uuid4()}", f"second-{uuid4()}"
+    await revise(run, 1, phase("waits", ok={"approval": "look"}), phase("over", **work(first)))
+    await run.until(lambda view: names(view) == ["waits"])
+    assert plans.recorder.done.count(first) == 1
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await run.update(Verb.RESTART, "over")
+    assert "Phase over not found" in str(refused.value.cause)
+    await revise(run, 2, phase("over", **work(second)))
+    await run.until(lambda view: second in plans.recorder.done and names(view) == ["waits"])
+    assert (await run.update(Verb.CONTINUE, "waits", "ok")).changed
     await run.until(lambda view: not view.phases)
-    assert plans.recorder.done.count(fourth) == 1
     await run.handle.terminate()
 
 
@@ -180,6 +193,10 @@ async def test_only_a_standing_plan_is_given_phases(plans: Kit) -> None:
     await run.handle.terminate()
 
 
+def _is_complete(name: str, view: PlanView) -> bool:
+    return any(phase.name == name and phase.status is Status.COMPLETE for phase in view.phases)
+
+
 async def test_it_lives_on_over_many_runs(plans: Kit, service: ServiceKit) -> None:
     run = await standing_plan(plans, history_limit=60, context=service.context())
     done = [f"many-{i}-{uuid4()}" for i in range(24)]
@@ -188,16 +205,11 @@ async def test_it_lives_on_over_many_runs(plans: Kit, service: ServiceKit) -> No
     for number, name in enumerate(done):
         await revise(run, number + 2, phase(f"phase-{number % 5}", **work(name)))
         if number % 6 == 5:
-            last = f"phase-{number % 5}"
-            await run.until(
-                lambda view, last=last: any(
-                    p.name == last and p.status is Status.COMPLETE for p in view.phases
-                )
-            )
+            await run.until(partial(_is_complete, f"phase-{number % 5}"))
     await run.until(lambda view: sum(p.status is Status.COMPLETE for p in view.phases) == 5)
     assert await runs_of(plans.client, run.handle.id) > 1
-    assert len(plans.recorder.done) == len(set(plans.recorder.done))
-    assert done[-1] in plans.recorder.done
+    assert all(plans.recorder.done.count(name) <= 1 for name in done)
+    assert all(name in plans.recorder.done for name in done[-5:])
     view = await run.view()
     assert set(names(view)) == {"waits", *(f"phase-{i}" for i in range(5))}
     assert view.phases[0].steps[0].attempt == 1, "what waited was taken along"
@@ -223,7 +235,8 @@ async def test_it_ends_when_it_is_superseded(plans: Kit, service: ServiceKit) ->
 
 async def test_a_delayed_step_waits_without_its_asset(plans: Kit, service: ServiceKit) -> None:
     """What begins delayed holds nobody else up, and asks for its pod when its time has come."""
-    run = await standing_plan(plans, context=service.context("recovery", pool=f"p-{uuid4()}"))
+    pool = await pool_of(plans.client, plans.queue)
+    run = await standing_plan(plans, context=service.context("recovery", pool=pool))
     until = datetime.now(UTC) + timedelta(seconds=3)
     state = StepState(status=Status.DELAYED, delayed_until=until, reason="it failed")
     work = {"work": {"kind": "pod", "pod": "web", "index": 0, "tasks": ["server"]}}

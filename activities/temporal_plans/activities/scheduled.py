@@ -31,7 +31,7 @@ ANSWER = timedelta(seconds=20)
 _CUT_OFF = "AcceptedUpdateCompletedWorkflow"
 """The type of failure when a workflow ended under an update: to be tried again."""
 
-_UNTOUCHED = (Status.PENDING, Status.WAITING)
+_BEGINS = (Verb.START, Verb.RESTART, Verb.CONTINUE, Verb.FORCE_COMPLETE)
 
 
 class ScheduledActivities:
@@ -88,7 +88,7 @@ class ScheduledActivities:
                     look_at = loop.time() + LOOK.total_seconds()
             result = ending.result()
         except WorkflowFailureError as error:
-            raise _incomplete(f"plan {start.plan_id}: {_text(error)}") from error
+            raise _incomplete(f"plan {start.plan_id}: {_text(error)}") from None
         finally:
             ending.cancel()
         if result.status is not Status.COMPLETE:
@@ -127,7 +127,7 @@ class ScheduledActivities:
                 "`temporal plan schedule delete ID`, or deploy it again",
                 type="ServiceNotFound",
                 non_retryable=True,
-            ) from error
+            ) from None  # what fails innermost is what people read
         if outcome.code == 208:  # it was started by somebody else just now
             raise ApplicationError(outcome.message, type="StartedMeanwhile")
         if outcome.refused:
@@ -144,7 +144,7 @@ class ScheduledActivities:
             if isinstance(cause, ApplicationError) and cause.type == _CUT_OFF:
                 raise
             text = cause.message if isinstance(cause, FailureError) else str(cause)
-            raise ApplicationError(text, type="CommandRefused", non_retryable=True) from error
+            raise ApplicationError(text, type="CommandRefused", non_retryable=True) from None
 
     async def _busy(self, plan_id: str) -> str:
         """Why an open plan can't be begun; empty when nothing of it has begun.
@@ -155,12 +155,9 @@ class ScheduledActivities:
         view: PlanView = await self._client.get_workflow_handle(plan_id).query(
             "status", result_type=PlanView, rpc_timeout=ANSWER
         )
-        steps = [step for phase in view.phases for step in phase.steps]
         if view.status is Status.COMPLETE:
             return ""
-        if view.status is Status.WAITING and all(
-            step.started is None and step.status in _UNTOUCHED for step in steps
-        ):
+        if view.status is Status.WAITING and not _begun(view, await self._log(plan_id)):
             return ""
         if view.status in (Status.ERROR, Status.WAITING):
             waits = "; ".join((*view.errors, *view.waiting))
@@ -208,6 +205,20 @@ class ScheduledActivities:
             raise
 
 
+def _begun(view: PlanView, log: CommandLog) -> bool:
+    """Whether somebody began it, and nobody stopped it since. What its steps read does not tell:
+    one that simply works says nothing in between."""
+    begun = any(step.started for phase in view.phases for step in phase.steps)
+    for entry in log.entries:
+        if not entry.outcome.changed or (view.started and entry.at < view.started):
+            continue
+        if entry.verb in _BEGINS:
+            begun = True
+        elif entry.verb == Verb.STOP:
+            begun = False
+    return begun
+
+
 def _ours(log: CommandLog, mark: str) -> LogEntry | None:
     return next((entry for entry in reversed(log.entries) if entry.reason == mark), None)
 
@@ -217,7 +228,7 @@ def _incomplete(text: str) -> ApplicationError:
 
 
 def _text(error: WorkflowFailureError) -> str:
-    cause: BaseException | None = error.cause
+    cause = error.cause
     while isinstance(cause, FailureError) and cause.cause is not None:
         cause = cause.cause
-    return str(cause) if cause is not None else "it failed"
+    return str(cause)

@@ -24,8 +24,12 @@ class Expectation:
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def left(self, view: PlanView, now: datetime) -> timedelta | None:
-        """The expected time until this plan is COMPLETE; None when nothing is known."""
-        return remaining(self._timed(view), self.seconds, now) if self.seconds else None
+        """The expected time until this plan is COMPLETE; None when nothing is known. A plan may
+        have become another, with phases of which nothing is known: an uninstall is no deploy."""
+        measured = {path.partition("/")[0] for path in self.seconds}
+        if not any(phase.name in measured for phase in view.phases):
+            return None
+        return remaining(self._timed(view), self.seconds, now)
 
     def _timed(self, view: PlanView) -> TimedPlan:
         specs = {phase.name: phase for phase in self.spec.phases}

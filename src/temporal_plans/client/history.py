@@ -1,15 +1,20 @@
 """Verbs about earlier runs of plans, and how long the steps of such runs took."""
 
+from collections.abc import Iterable, Sequence
+
 from temporal_plans.client.errors import PlanNotFound, PlansError
 from temporal_plans.client.expectation import Expectation, seconds_of
 from temporal_plans.client.gateway import Ended, Execution, NoSuchWorkflow
 from temporal_plans.client.verbs import Verbs, together
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanInput, PlanResult
+from temporal_plans.messages.plan import CommandLog, LogEntry, PlanInput, PlanResult
 from temporal_plans.messages.service import RunHistory, RunRecord
 
 RUNS_MEASURED = 3
 """The last COMPLETE runs that expectations are taken from."""
+
+_BEGINS = (Verb.START, Verb.RESTART)
 
 _LOOKED_AT = 12
 """Runs looked at to find those."""
@@ -21,9 +26,21 @@ class HistoryVerbs(Verbs):
     async def history(self, service: str, plan: str = "") -> RunHistory:
         """The runs of all plans of a service, or of one. Raises ServiceNotFound."""
         history = await self._ask_service(service, "runs", RunHistory)
-        if not plan:
-            return history
-        return RunHistory(runs=tuple(run for run in history.runs if run.plan == plan))
+        if plan:
+            history = RunHistory(runs=tuple(run for run in history.runs if run.plan == plan))
+        unsaid = sorted({run.plan for run in history.runs if not run.by})
+        logs = await together(self._log(f"{service.strip('/')}/{name}") for name in unsaid)
+        begun = dict(zip(unsaid, logs, strict=True))
+        return history.but(
+            runs=tuple(_as_begun(run, begun.get(run.plan, ())) for run in history.runs)
+        )
+
+    async def _log(self, plan_id: str) -> Sequence[LogEntry]:
+        """The commands that a plan was given; none when it can't be asked."""
+        try:
+            return (await self._gateway.query(plan_id, "log", CommandLog)).entries
+        except (PlansError, NoSuchWorkflow):
+            return ()
 
     async def ended(self, workflow_id: str) -> str:
         """How a workflow ended in a word, ``running`` while it is open, empty when the server has
@@ -57,6 +74,8 @@ class HistoryVerbs(Verbs):
         if run.ended is Ended.COMPLETED:
             result = await self._result(plan_id, run.run_id)
             record = record.but(status=result.status if result else Status.COMPLETE)
+            if result:
+                record = record.but(superseded=result.superseded)
             if result and result.view.started:  # it may have continued as new since
                 record = record.but(started=result.view.started)
         elif run.ended is not None:
@@ -108,3 +127,17 @@ class HistoryVerbs(Verbs):
             return ids[:RUNS_MEASURED]
         runs = await self._gateway.runs(plan_id, _LOOKED_AT)
         return [run.run_id for run in runs if run.ended is Ended.COMPLETED][:RUNS_MEASURED]
+
+
+def _as_begun(run: RunRecord, log: Iterable[LogEntry]) -> RunRecord:
+    """A plan that waits is begun by a command to itself: its service does not hear by whom. What
+    it took is counted from there."""
+    if run.by:
+        return run
+    for entry in log:
+        within = run.started <= entry.at and (run.ended is None or entry.at <= run.ended)
+        if within and entry.verb in _BEGINS and entry.outcome.changed:
+            given = " ".join(f"{name}={value}" for name, value in entry.parameters.items())
+            what = f"{entry.verb} {given}".strip()
+            return run.but(started=entry.at, by=entry.by, reason=entry.reason, what=what)
+    return run

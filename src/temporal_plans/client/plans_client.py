@@ -19,6 +19,7 @@ from temporal_plans.client.errors import (
     PlansError,
     PoolNotFound,
     Refused,
+    TaskNotFound,
     Unreadable,
     WorkerUnreachable,
 )
@@ -239,6 +240,15 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
             if (found := await task_logs.find_by_agents(self._gateway, text, agents)) is not None:
                 return found
         raise task_logs.not_found(text, records)
+
+    async def find_task_of_step(self, plan_id: str, path: str) -> TaskAt:
+        """The newest task of the step ``phase/step``, which runs a command. Raises TaskNotFound,
+        PlanNotFound."""
+        task = task_logs.task_of_step((await self.show(plan_id)).view, path)
+        agents = await self._alive_agents()
+        if (found := await task_logs.find_by_agents(self._gateway, task, agents)) is None:
+            raise TaskNotFound(task)
+        return found
 
     def read_log(
         self, task: TaskAt, stream: Stream = "stdout", *, tail: int | None = None,

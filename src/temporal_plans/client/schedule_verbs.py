@@ -29,8 +29,9 @@ _STANDING = frozenset({"recovery", "decommission"})
 
 
 class ScheduleVerbs(Verbs):
-    """Ids are ``<service>/<plan>`` for plans of services and the plan's name for others, with
-    ``/<name>`` where one was given. Raise ScheduleNotFound for an unknown id."""
+    """Ids are ``<service>/<plan>`` or ``<service>/<plan>/<name>`` for plans of services, and the
+    plan's name, or the one that was given, for others: their runs are called so. Raise
+    ScheduleNotFound for an unknown id."""
 
     async def schedule(
         self,

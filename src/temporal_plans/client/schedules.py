@@ -160,7 +160,7 @@ class TemporalSchedules:
                 static_summary=summary[:190],
             ),
             spec=ScheduleSpec(
-                cron_expressions=order.when.cron,
+                cron_expressions=[_with_comment(cron) for cron in order.when.cron],
                 intervals=[ScheduleIntervalSpec(every=every) for every in order.when.every],
                 time_zone_name=order.when.time_zone or None,
             ),
@@ -280,11 +280,15 @@ def _recent(actions: Sequence[ScheduleActionResult]) -> tuple[ScheduleRun, ...]:
     )
 
 
+def _with_comment(cron: str) -> str:
+    """The server makes a calendar of it and forgets the text, but keeps a comment."""
+    return cron if "#" in cron else f"{cron} # {cron}"
+
+
 def _timetable(spec: ScheduleSpec) -> Timetable:
-    """The server keeps a cron expression as a calendar, with its text as the comment."""
     comments = [calendar.comment or "a calendar" for calendar in spec.calendars]
     return Timetable(
-        cron=tuple(dict.fromkeys([*spec.cron_expressions, *comments])),
+        cron=tuple(dict.fromkeys([*spec.cron_expressions, *(c.strip() for c in comments)])),
         every=tuple(interval.every for interval in spec.intervals),
         time_zone=spec.time_zone_name or "",
     )

@@ -9,6 +9,7 @@ from typing import Literal
 from temporal_plans.client.errors import AgentUnreachable, Ambiguous, Refused, TaskNotFound
 from temporal_plans.client.gateway import Gateway
 from temporal_plans.messages.cluster import LogChunk, ReadLogInput
+from temporal_plans.messages.plan import PlanView
 from temporal_plans.messages.service import TaskRecord
 
 Stream = Literal["stdout", "stderr"]
@@ -39,6 +40,19 @@ def find_task(text: str, records: Sequence[TaskRecord]) -> TaskAt | None:
         ids = ", ".join(record.task_id for record in found)
         raise Ambiguous(f"several services have a task {text!r}: give --service, or its id: {ids}")
     return TaskAt(found[0].task_id, found[0].agent) if found else None
+
+
+def task_of_step(view: PlanView, path: str) -> str:
+    """The id of the newest task of the step ``phase/step``, which runs a command. TaskNotFound."""
+    ran = {
+        f"{phase.name}/{step.name}": step.task
+        for phase in view.phases
+        for step in phase.steps
+        if step.task
+    }
+    if path not in ran:
+        raise TaskNotFound(path, ran)
+    return ran[path]
 
 
 async def find_by_agents(gateway: Gateway, task_id: str, agents: Sequence[str]) -> TaskAt | None:

@@ -146,11 +146,10 @@ class Comparison:
 
 def goal_in(spec: ServiceSpec, record: TaskRecord) -> Goal | None:
     """What a recorded task is meant to reach by a configuration; None when that has none."""
-    for pod in spec.pods:
-        for task in pod.tasks:
-            if (pod.type, task.name) == (record.pod, record.task):
-                return task.goal
-    return None
+    try:
+        return spec.pod(record.pod).task(record.task).goal
+    except KeyError:
+        return None
 
 
 def finished_once(record: TaskRecord, goal: Goal) -> bool:
@@ -170,14 +169,14 @@ def relabelled(
     comparison = Comparison(configs, target)
     types = {pod.type for pod in target.pods}
 
-    def now(record: TaskRecord) -> TaskRecord:
+    def as_of_target(record: TaskRecord) -> TaskRecord:
         if record.config_id == target_id or record.pod not in types:
             return record
         if record.permanently_failed or comparison.fits(record.pod, record.config_id):
             return record.but(config_id=target_id)
         return record
 
-    return {name: now(record) for name, record in records.items()}
+    return {name: as_of_target(record) for name, record in records.items()}
 
 
 def pod_changes(

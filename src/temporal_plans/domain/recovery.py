@@ -11,10 +11,9 @@ Differences from the reference, all meant:
 - A pod that backs off is a failed pod with ``delayed_until``, so that its recovery can be seen.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -171,11 +170,15 @@ def launchable_tasks(
 
 
 def _instances(records: Iterable[TaskRecord]) -> list[list[TaskRecord]]:
-    """The records of each pod instance, both in order of name."""
-    groups: dict[tuple[str, int], list[TaskRecord]] = defaultdict(list)
-    for record in sorted(records, key=lambda record: record.name):
-        groups[record.pod, record.index].append(record)
-    return [groups[instance] for instance in sorted(groups)]
+    """The records of each pod instance that may need recovery, both in order of name. Of a large
+    service most pods are well, and are passed over quickly: this is asked after every event."""
+    everything = list(records)
+    ill = {(one.pod, one.index) for one in everything if one.permanently_failed or not one.live}
+    groups: dict[tuple[str, int], list[TaskRecord]] = {instance: [] for instance in sorted(ill)}
+    for record in everything:
+        if (record.pod, record.index) in groups:
+            groups[record.pod, record.index].append(record)
+    return [sorted(group, key=lambda record: record.name) for group in groups.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +192,22 @@ class _Ward:
     policy: RecoveryPolicy
     down_since: Mapping[str, datetime]
     now: datetime
+    known: dict[tuple[str, str], dict[str, TaskSpec] | None] = field(
+        default_factory=dict[tuple[str, str], dict[str, TaskSpec] | None]
+    )
+    """Tasks by configuration and pod type, as they were looked up."""
 
     def failed_pod(self, pod: Sequence[TaskRecord]) -> FailedPod | None:
         failed = self._failed(pod)
         if not failed:
             return None
+        names = {record.name for record in failed}
         expired = any(self._expired(record) for record in failed)
         ordered = self._given_up(pod)
         permanent = ordered or expired
         essential = any(self._essential(record) for record in failed)
         if permanent or essential:
-            chosen, until = self._with_siblings(pod, failed), self._longest_delay(pod)
+            chosen, until = self._with_siblings(pod, names), self._longest_delay(pod)
         else:
             chosen, until = self._first_due(failed)
         config_id, spec = self._config(chosen)
@@ -208,7 +216,7 @@ class _Ward:
             pod=chosen[0].pod,
             index=chosen[0].index,
             tasks=tuple(record.task for record in chosen),
-            failed=tuple(record.task for record in chosen if record in failed),
+            failed=tuple(record.task for record in chosen if record.name in names),
             permanent=permanent,
             ordered=ordered,
             config_id=config_id,
@@ -236,22 +244,15 @@ class _Ward:
     def _failed(self, pod: Sequence[TaskRecord]) -> list[TaskRecord]:
         """The tasks that need recovery (reference 6.2). A pod that somebody gave up has to leave
         its place, whatever its tasks read."""
-        given_up = self._given_up(pod)
-        return [
-            record
-            for record in pod
-            if self._cared_for(record) and (given_up or (_launched(record) and not record.live))
-        ]
+        ours = [record for record in pod if self._cared_for(record)]
+        if any(map(_marked, ours)):
+            return ours
+        return [record for record in ours if _launched(record) and not record.live]
 
     def _given_up(self, pod: Sequence[TaskRecord]) -> bool:
         """By command, or together with its agent (reference 6.2). Only tasks that recovery launches
         anew count: the others keep the mark, and the pod would be replaced for ever."""
-        return any(
-            record.permanently_failed
-            or (record.status is not None and record.status.state is TaskState.GONE_BY_OPERATOR)
-            for record in pod
-            if self._cared_for(record)
-        )
+        return any(_marked(record) and self._cared_for(record) for record in pod)
 
     def _cared_for(self, record: TaskRecord) -> bool:
         task = self._task(record)
@@ -263,13 +264,13 @@ class _Ward:
         )
 
     def _with_siblings(
-        self, pod: Sequence[TaskRecord], failed: Collection[TaskRecord]
+        self, pod: Sequence[TaskRecord], failed: Collection[str]
     ) -> list[TaskRecord]:
         """Those that failed and all others that are meant to run and were launched (6.3)."""
         return [
             record
             for record in pod
-            if record in failed or (self._cared_for(record) and _launched(record))
+            if record.name in failed or (self._cared_for(record) and _launched(record))
         ]
 
     def _essential(self, record: TaskRecord) -> bool:
@@ -278,8 +279,12 @@ class _Ward:
 
     def _task(self, record: TaskRecord) -> TaskSpec | None:
         """What its own configuration says of a task; None where that is not known any more."""
-        pod = self._pod(record.config_id, record.pod)
-        return next((task for task in pod.tasks if task.name == record.task), None) if pod else None
+        key = record.config_id, record.pod
+        if key not in self.known:
+            pod = self._pod(*key)
+            self.known[key] = {task.name: task for task in pod.tasks} if pod else None
+        tasks = self.known[key]
+        return tasks.get(record.task) if tasks else None
 
     def _pod(self, config_id: str, name: str) -> PodSpec | None:
         spec = self.specs.get(config_id)
@@ -326,6 +331,12 @@ class _Ward:
             return ready, None
         first = min(until for until in untils.values() if until is not None)
         return [record for record in failed if untils[record.name] == first], first
+
+
+def _marked(record: TaskRecord) -> bool:
+    """Somebody gave it up, or took its agent away."""
+    gone = record.status is not None and record.status.state is TaskState.GONE_BY_OPERATOR
+    return record.permanently_failed or gone
 
 
 def _launched(record: TaskRecord) -> bool:

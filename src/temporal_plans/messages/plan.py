@@ -29,7 +29,8 @@ from temporal_plans.messages.cluster import TaskRef
 
 
 class StepView(CompactValue):
-    """A step as it is shown. ``message`` says in words why it does not move, when it does not."""
+    """A step as it is shown. ``message`` says in words why it does not move, when it does not.
+    ``task`` is the newest task of a step that runs a command: whose output there is to read."""
 
     id: str
     name: str
@@ -41,6 +42,7 @@ class StepView(CompactValue):
     started: datetime | None = None
     finished: datetime | None = None
     errors: tuple[str, ...] = ()
+    task: str = ""
 
 
 class PhaseView(CompactValue):

@@ -32,7 +32,7 @@ class RunningPhase:
         self._number = input.order
         self._permitted = input.permitted
         self._leave = False
-        self._gives_back = False
+        self._gives_back: bool = False
         self._let_go: datetime | None = None
         self._cancelled = False
         self._handle: workflow.ChildWorkflowHandle[Phase, PhaseResult] | None = None
@@ -56,9 +56,8 @@ class RunningPhase:
         its plan's until that ends."""
         if self._let_go is None:
             self._let_go = now
-        gives_back = gives_back or self._gives_back
-        if not self._leave or gives_back != self._gives_back:
-            self._leave, self._gives_back = True, gives_back
+        if not self._leave or (gives_back and not self._gives_back):
+            self._leave, self._gives_back = True, self._gives_back or gives_back
             self._send(self._orders())
 
     def patience(self, now: datetime) -> timedelta | None:

@@ -108,6 +108,8 @@ LAST_WORDS = timedelta(seconds=5)
 ANSWER_WITHIN = timedelta(seconds=30)
 """How long a deployment waits for its plan to begin before it answers that it is under way."""
 
+ANYBODY = UninstallRequest()
+
 RETIRED_WITHIN = timedelta(seconds=20)
 """How long an asker is kept waiting for the death of a task before it is told to ask again."""
 
@@ -612,14 +614,14 @@ class Service:
     # --- its end ---
 
     @workflow.update(name="uninstall", description="Take everything away, for good.")
-    async def uninstall(self, request: UninstallRequest = UninstallRequest()) -> Outcome:
+    async def uninstall(self, request: UninstallRequest = ANYBODY) -> Outcome:
         await workflow.wait_condition(lambda: self._begun)
         outcome = self._uninstall(request, via="update")
         await wait_or_timeout(lambda: self._plans.settled(DEPLOY), ANSWER_WITHIN)
         return outcome
 
     @workflow.signal(name="uninstall", description="Take everything away, for good.")
-    def on_uninstall(self, request: UninstallRequest = UninstallRequest()) -> None:
+    def on_uninstall(self, request: UninstallRequest = ANYBODY) -> None:
         self._uninstall(request, via="signal")
 
     def _uninstall(self, request: UninstallRequest, *, via: str) -> Outcome:

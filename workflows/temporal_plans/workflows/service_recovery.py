@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.leases import LeaseState
 from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.plan_check import problems
 from temporal_plans.domain.recovery import down_times, failed_pods, launchable_tasks, next_change
 from temporal_plans.domain.recovery_book import (
     Recovery,
@@ -126,8 +128,9 @@ class ServiceRecovery:
         """What to tell the plan now, if anything. ``specs`` are the service's plans."""
         records = self._tasks.records
         self._down = down_times(records, self._down, now)
+        launchable = launchable_tasks(specs.values(), records)
         facts: dict[str, Any] = {
-            "launchable": launchable_tasks(specs.values(), records),
+            "launchable": launchable,
             "overrides": self._tasks.overrides,
             "delays": self._delays,
             "policy": policy,
@@ -135,7 +138,7 @@ class ServiceRecovery:
             "now": now,
         }
         self._due = next_change(records, self._configs.specs, **facts)
-        unwanted = {
+        unwanted = {name for name in records if name not in launchable} | {
             name
             for name, override in self._tasks.overrides.items()
             if override is GoalOverride.DECOMMISSIONED
@@ -152,6 +155,11 @@ class ServiceRecovery:
             now=now,
             unwanted=unwanted,
             recoverers=self._registry.recoverers,
+            check=partial(
+                problems,
+                strategies=self._registry.strategy_names,
+                step_kinds=frozenset(self._registry.kinds),
+            ),
         )
         return self._revision(decision, now)
 

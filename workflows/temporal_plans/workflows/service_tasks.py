@@ -36,7 +36,8 @@ class ServiceTasks:
 
     def intend(self, intent: LaunchIntent, pod: PodSpec, now: datetime) -> LaunchOrder:
         """Record a launch before it happens; what must be killed for it, and what runs paused.
-        Idempotent by task ids."""
+        Idempotent by task ids. A launch that was under way when its pod was given up does not
+        count as the move."""
         self._keep(intent.reservation)
         ids = {task.task_id for task in intent.tasks}
         known = [record for record in self.records.values() if record.task_id in ids]
@@ -47,6 +48,7 @@ class ServiceTasks:
                 config_id=known[0].config_id,
             )
         kills = self._in_the_way(intent, pod)
+        stays = {name for name, record in self.records.items() if record.permanently_failed}
         paused: list[str] = []
         for launch in intent.tasks:
             task = pod.task(launch.task)
@@ -70,6 +72,7 @@ class ServiceTasks:
                 kills=kills,
                 check=task.readiness_check is not None,
                 paused=launch.task in paused,
+                permanently_failed=name in stays,
             )
         return LaunchOrder(kill=kills, paused=tuple(paused), config_id=intent.config_id)
 

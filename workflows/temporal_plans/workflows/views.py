@@ -22,6 +22,7 @@ def step_view(spec: StepSpec, state: StepState, step_id: str) -> StepView:
         started=state.started,
         finished=state.finished,
         errors=state.all_errors,
+        task=str(state.result or "") if spec.work.kind == "command" else "",
     )
 
 

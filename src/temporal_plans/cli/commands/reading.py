@@ -16,6 +16,7 @@ from temporal_plans.cli.flags import (
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
+    from temporal_plans.client.task_logs import TaskAt
 
 
 def list_(
@@ -171,7 +172,10 @@ def agents(
 
 def logs(
     flags: ConnectionFlags,
-    task: Annotated[str, typer.Argument(help="A task's name, or the id of one launch.")],
+    task: Annotated[
+        str,
+        typer.Argument(help="A task's name, or the id of one launch; with --plan: PHASE/STEP."),
+    ],
     stderr: Annotated[bool, typer.Option("--stderr", help="Its stderr, not its stdout.")] = False,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")
@@ -182,15 +186,24 @@ def logs(
     agent: Annotated[
         str, typer.Option("--agent", metavar="ID", help="The agent that has a launch's files.")
     ] = "",
+    plan: Annotated[
+        str, typer.Option("--plan", "-p", metavar="PLAN", help="The plan of a command's step.")
+    ] = "",
     service: ServiceOption = None,
 ) -> None:
-    """What a task wrote."""
+    """What a task wrote, or the command of a plan's step."""
     import sys
 
+    from temporal_plans.cli.names import the_plan
     from temporal_plans.cli.running import ask
 
+    async def found_task(client: "PlansClient") -> "TaskAt":
+        if plan:
+            return await client.find_task_of_step(await the_plan(client, plan, service), task)
+        return await client.find_task(task, service=(service or "").strip("/"), agent=agent)
+
     async def copied(client: "PlansClient") -> None:
-        found = await client.find_task(task, service=(service or "").strip("/"), agent=agent)
+        found = await found_task(client)
         pieces = client.read_log(found, "stderr" if stderr else "stdout", tail=tail, follow=follow)
         async for text in pieces:
             sys.stdout.write(text)
@@ -236,4 +249,5 @@ def add_to(app: typer.Typer) -> None:
         "logs",
         "temporal-plan logs hello-0-server --follow",
         "temporal-plan logs world-1-server --stderr --tail 20",
+        "temporal-plan logs --plan maintenance inspect/disk",
     )

@@ -12,7 +12,8 @@ def max_parallel(elements: Sequence[Element], spec: StrategySpec, seed: int) -> 
     whose prerequisites, if they name any, are complete.
 
     A child that has begun and may not go on (it failed, or is interrupted) keeps its place: a crash
-    loop never lets more children become unavailable than the bound allows.
+    loop never lets more children become unavailable than the bound allows. Only one whose
+    prerequisite was restarted makes room for it.
     """
     held = sum(element.begun and not element.eligible for element in elements)
     free = max((spec.limit or 1) - held, 0)

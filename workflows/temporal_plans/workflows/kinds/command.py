@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import NamedTuple
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
@@ -29,26 +30,38 @@ _FOR_EVER = timedelta(days=3650)
 
 async def run_command(step: StepContext) -> None:
     """Reserve, run to the end, release. A failed command is tried again after the back-off, as
-    often as ``retries`` says; an agent that is given up counts as a failure."""
+    often as ``retries`` says; an agent that is given up counts as a failure.
+
+    The step's ``result`` is the id of the newest task, by which its output is found. What ended by
+    itself keeps its sandbox, which its agent tidies away in time; all else is destroyed.
+    """
     work = step.work
     assert isinstance(work, CommandWork)
     pod = command_pod(work, step.name.replace("/", "."))
     requirement = requirement_for(pod, 0, owner=step.place.address, notify=step.place.address)
     try:
-        failure = await _attempt(step, work, pod, requirement)
+        end = await _attempt(step, work, pod, requirement)
     except asyncio.CancelledError:
         if not step.leaving:
             await _release(requirement.key, work.pool)
         raise
-    await _release(requirement.key, work.pool)
-    if failure:
-        _try_again(step, work, failure)
+    await _release(requirement.key, work.pool, destroy=not end.by_itself)
+    if end.failure:
+        _try_again(step, work, end.failure)
+    else:
+        step.set(transitions.completed(step.state, workflow.now(), step.state.result))
+
+
+class _End(NamedTuple):
+    """How an attempt ended; ``failure`` is empty when nothing went wrong."""
+
+    failure: str
+    by_itself: bool = False
 
 
 async def _attempt(
     step: StepContext, work: CommandWork, pod: PodSpec, requirement: Requirement
-) -> str:
-    """What went wrong, empty when nothing did."""
+) -> _End:
     try:
         reservation = await _reserved(step, requirement, work.pool)
         step.begin()
@@ -56,8 +69,8 @@ async def _attempt(
     except Exception as error:
         if is_cancelled_exception(error):
             raise asyncio.CancelledError from error
-        return failure_text(error)
-    return "" if status.state is TaskState.FINISHED else _said(status)
+        return _End(failure_text(error))
+    return _End("" if status.state is TaskState.FINISHED else _said(status), by_itself=True)
 
 
 async def _reserved(step: StepContext, requirement: Requirement, pool: str) -> Reservation:
@@ -81,7 +94,7 @@ async def _run(
     step: StepContext, work: CommandWork, pod: PodSpec, reservation: Reservation
 ) -> TaskStatus:
     task = task_id("command", f"{pod.type}-0-command", str(workflow.uuid4()))
-    step.say(f"task {task} on agent {reservation.agent}")  # by which its output is found
+    step.set(step.state.but(reason=f"runs as {task} on agent {reservation.agent}", result=task))
     running = workflow.start_activity(
         "run_task",
         LaunchInput(
@@ -112,10 +125,10 @@ async def _run(
     return status
 
 
-async def _release(key: str, pool: str) -> None:
+async def _release(key: str, pool: str, *, destroy: bool = True) -> None:
     await workflow.execute_activity(
         "release",
-        ReleaseInput(pool=pool, key=key),
+        ReleaseInput(pool=pool, key=key, destroy=destroy),
         start_to_close_timeout=timedelta(minutes=5),
         retry_policy=QUICK_RETRY,
         summary="release",

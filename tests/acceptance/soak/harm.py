@@ -1,0 +1,198 @@
+"""What is done to the processes of a soak test's cluster: ``kill -9`` of tasks, their supervisors,
+agents, the worker and the Temporal server; machines that are lost for good."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from acceptance import real_tasks
+from acceptance.cluster import Cluster, Machine
+from acceptance.soak.ledger import Ledger
+from temporal_plans.activities.agent.layout import WorkDir
+from temporal_plans.client.connection import ServerUnreachableError
+from temporal_plans.client.errors import PlansError, Refused
+
+GIVE_UP = 6.0
+"""Seconds after which the pool gives an agent up that is unreachable."""
+
+POOL = (
+    f'{{"heartbeat": "2s", "give-up": "{GIVE_UP:g}s", "check-owners-every": "2s", "grace": "2s"}}'
+)
+
+SETTLE = 3.0
+"""Seconds that a process has, after its start, to be up."""
+
+AGENTS_AWAY = 2
+"""Agents that are away at a time at most, so that the services have somewhere to be."""
+
+BETWEEN = {"server": 20.0, "worker": 10.0}
+"""Seconds from one outage to the next at least: else nothing would happen but outages."""
+
+
+class Harm:
+    """Kills and starts again. Each victim is away for a while, and other things go on meanwhile."""
+
+    def __init__(self, cluster: Cluster, ledger: Ledger, chance: Random) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._chance = chance
+        self._work_dirs = {agent: cluster.work_dir(agent) for agent in cluster.agents}
+        self._away: set[str] = set()
+        self._killed: dict[str, float] = {}
+        self._back: dict[str, float] = {}
+        self._jobs: set[asyncio.Task[None]] = set()
+        self.kills: dict[str, int] = {}
+
+    # --- what the watch asks ---
+
+    @property
+    def work_dirs(self) -> Mapping[str, Path]:
+        return self._work_dirs
+
+    def may_act(self, agent: str) -> bool:
+        now = time.monotonic()
+        return all(
+            name not in self._away and now - self._back.get(name, 0.0) > SETTLE
+            for name in (agent, "worker", "server")
+        )
+
+    def last_away(self, agent: str) -> float:
+        if agent in self._away:
+            return time.monotonic()
+        return self._back.get(agent, float("-inf"))
+
+    # --- the run ---
+
+    async def run(self) -> None:
+        """Until it is cancelled; ``mend`` then."""
+        kinds = ("task", "supervisor", "agent", "worker", "server")
+        while True:
+            await asyncio.sleep(self._chance.uniform(0.5, 2.5))
+            match self._chance.choices(kinds, (6, 1, 3, 2, 1))[0]:
+                case "task":
+                    self._kill_task()
+                case "supervisor":
+                    self._kill_supervisor()
+                case "agent":
+                    agent = self._chance.choice(sorted(self._cluster.agents))
+                    away = self._chance.choice((0.0, 1.0, 3.0, GIVE_UP + 6))
+                    if len(self._away & set(self._cluster.agents)) < AGENTS_AWAY:
+                        self._outage(agent, away)
+                case name:
+                    since = time.monotonic() - self._killed.get(name, float("-inf"))
+                    if since > BETWEEN[name]:
+                        self._outage(name, self._chance.uniform(0, 2.5))
+
+    async def mend(self) -> None:
+        """Wait until everything that is away is back."""
+        while self._jobs:
+            await asyncio.gather(*self._jobs)
+
+    def _outage(self, name: str, seconds: float) -> None:
+        if name not in self._away:
+            job = asyncio.create_task(self._out(name, seconds))
+            self._jobs.add(job)
+            job.add_done_callback(self._jobs.discard)
+
+    async def _out(self, name: str, seconds: float) -> None:
+        self._goes(name, f"is away for {seconds:.1f} s")
+        member = self._cluster.members[name]
+        await member.kill()
+        await asyncio.sleep(seconds)
+        await member.start()
+        self._is_back(name)
+
+    def _goes(self, name: str, text: str) -> None:
+        self._count("agent" if name in self._cluster.agents else name)
+        self._ledger.tell(f"kill -9 {name}, {text}")
+        self._away.add(name)
+        self._killed[name] = time.monotonic()
+
+    def _is_back(self, name: str) -> None:
+        self._ledger.tell(f"{name} is back")
+        self._back[name] = time.monotonic()
+        self._away.discard(name)
+
+    def _count(self, kind: str) -> None:
+        self.kills[kind] = self.kills.get(kind, 0) + 1
+
+    # --- tasks ---
+
+    def _kill_task(self) -> None:
+        running = self._cluster.running()
+        if not running:
+            return
+        task = self._chance.choice(sorted(running, key=real_tasks.name_of))
+        self._ledger.tell(f"kill -9 of task {task}")
+        self._count("task")
+        for pid in running[task]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _kill_supervisor(self) -> None:
+        living = {
+            directory.path.name: pid
+            for path in self._cluster.work_dirs
+            if (path / "tasks").is_dir()
+            for directory in WorkDir(path).tasks()
+            if (pid := directory.supervisor())
+        }
+        if not living:
+            return
+        task = self._chance.choice(sorted(living, key=real_tasks.name_of))
+        self._ledger.tell(f"kill -9 of the supervisor of {task}")
+        self._count("supervisor")
+        with suppress(ProcessLookupError):
+            os.kill(living[task], signal.SIGKILL)
+
+    # --- machines ---
+
+    async def lose_machine(self, fresh: Machine) -> None:
+        """A machine is gone with all that ran on it, and another takes its place."""
+        agent = await self._one_that_is_here()
+        self._goes(agent, "for good, with its machine")
+        await self._cluster.agents[agent].kill()
+        await real_tasks.end_all([self._cluster.work_dir(agent)])
+        await self._removed(agent)
+        del self._cluster.agents[agent], self._cluster.machines[agent]
+        self._work_dirs[fresh.id] = self._cluster.work_dir(fresh.id)
+        self._away.add(fresh.id)
+        await self._cluster.add(fresh)
+        self._is_back(fresh.id)
+
+    async def remove_too_early(self) -> None:
+        """An operator removes an agent whose machine is well: its process is started again, with
+        tasks that it no longer has any business with."""
+        agent = await self._one_that_is_here()
+        self._goes(agent, "to be removed")
+        await self._cluster.agents[agent].kill()
+        await self._removed(agent)
+        await self._cluster.agents[agent].start()
+        self._is_back(agent)
+
+    async def _one_that_is_here(self) -> str:
+        while True:
+            here = sorted(set(self._cluster.agents) - self._away)
+            if len(here) > len(self._cluster.agents) - AGENTS_AWAY:
+                return self._chance.choice(here)
+            await asyncio.sleep(0.2)
+
+    async def _removed(self, agent: str) -> None:
+        """Told to the pool until it has heard it."""
+        while True:
+            try:
+                client = await self._cluster.client()
+                await client.remove_agent(agent, force=True)
+            except Refused as refused:  # an earlier try was carried out after all
+                self._ledger.tell(f"agent {agent} is not removed again: {refused}")
+                return
+            except (PlansError, ServerUnreachableError):
+                await asyncio.sleep(0.3)
+            else:
+                self._ledger.tell(f"agent {agent} is removed from the pool")
+                return

@@ -1,0 +1,36 @@
+"""Three services, four agents, and minutes in which everything happens to them.
+
+``--soak-seed N`` decides what is done, and in which order; ``--soak-minutes M`` how long it takes
+in all. When exactly a command meets a kill depends on the machine, so a seed that failed may pass
+the next time: the failure has the timeline and the state of everything.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from acceptance.cluster import THREE, Cluster, Machine, running_cluster
+from acceptance.soak.drill import CONVERGES_WITHIN, Soak
+from acceptance.soak.harm import POOL
+
+AROUND = 60.0
+"""Seconds of a test that are no chaos, when all is well: start, converge, replay."""
+
+SLACK = CONVERGES_WITHIN + 300.0
+"""Seconds that the test may take beyond what it is to take, before it counts as hung."""
+
+
+@pytest.fixture
+async def four_agents() -> AsyncIterator[Cluster]:
+    async with running_cluster((*THREE, Machine("four", "four.example")), pool=POOL) as cluster:
+        yield cluster
+
+
+@pytest.mark.timeout(0)  # the test has its own, which grows with the time that it is given
+async def test_everything_converges(four_agents: Cluster, request: pytest.FixtureRequest) -> None:
+    seed: int = request.config.getoption("--soak-seed")
+    seconds: float = 60 * request.config.getoption("--soak-minutes")
+    soak = await Soak.on(four_agents, seed)
+    async with asyncio.timeout(seconds + SLACK):
+        await soak.run(max(seconds - AROUND, AROUND / 2))

@@ -1,0 +1,262 @@
+"""Plans begun by the clock, on a real server: the schedules, and the workflow that they start."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import CancelledError, FailureError
+from temporalio.testing import WorkflowEnvironment
+
+from temporal_plans.activities import scheduled
+from temporal_plans.client.errors import Refused, ScheduleNotFound
+from temporal_plans.client.gateway import TemporalGateway
+from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.schedules import Overlap, ScheduleView, Timetable
+from temporal_plans.domain.commands import Command, Verb
+from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
+from temporal_plans.domain.status import Status
+from temporal_plans.messages.scheduled import ScheduledPlan, ScheduledResult
+from temporal_plans.messages.service import ServiceInput
+from workflows.plan_kit import Kit, kit, steps
+
+DEADLINE = 30.0
+NIGHTLY = Timetable(cron=("0 3 * * *",), time_zone="Europe/Oslo")
+
+POD = PodSpec(
+    type="idle",
+    count=0,
+    resource_sets=(ResourceSet(id="r", cpus=0.1, memory=32),),
+    tasks=(TaskSpec(name="server", goal=Goal.RUNNING, cmd="sleep 1", resource_set="r"),),
+)
+
+
+class Clock:
+    """A service whose plan ``backup`` runs activities, and the verbs about its schedules."""
+
+    def __init__(self, kit: Kit, service: str) -> None:
+        self.kit = kit
+        self.service = service
+        self.plans = PlansClient(gateway=TemporalGateway(kit.client, task_queue=kit.queue))
+
+    @property
+    def backup(self) -> str:
+        return f"{self.service}/backup"
+
+    async def begin(self, **changes: str) -> WorkflowHandle[object, ScheduledResult]:
+        """What a schedule does when it is due."""
+        request = ScheduledPlan(
+            service=self.service, plan="backup", schedule=f"{self.service}/backup"
+        )
+        return await self.kit.client.start_workflow(
+            "ScheduledRun",
+            request.but(**changes),
+            id=f"scheduled/{uuid4()}",
+            task_queue=self.kit.queue,
+            result_type=ScheduledResult,
+        )
+
+    async def begun(self) -> None:
+        """Until the plan's activity is at work."""
+        await until(lambda: _true(bool(self.kit.recorder.begun)))
+
+    async def status(self) -> Status:
+        return (await self.plans.show(self.backup)).view.status
+
+
+async def _true(value: bool) -> bool:
+    return value
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    end = time.monotonic() + DEADLINE
+    while not await condition():
+        assert time.monotonic() < end, "not in time"
+        await asyncio.sleep(0.05)
+
+
+async def failure_of(run: WorkflowHandle[object, ScheduledResult]) -> str:
+    with pytest.raises(WorkflowFailureError) as failed:
+        await asyncio.wait_for(run.result(), DEADLINE)
+    cause: BaseException | None = failed.value.cause
+    while isinstance(cause, FailureError) and cause.cause is not None:
+        cause = cause.cause
+    return str(cause)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def clock(env: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Clock]:
+    monkeypatch.setattr(scheduled, "HEARTBEAT", timedelta(seconds=0.2))
+    monkeypatch.setattr(scheduled, "LOOK", timedelta(seconds=0.5))
+    service = f"clock-{uuid4().hex[:8]}"
+    deploy = PlanSpec.model_validate({"name": "deploy", "phases": {"p": {"steps": steps("d")}}})
+    backup = PlanSpec.model_validate(
+        {
+            "name": "backup",
+            "parameters": {"LABEL": {"default": "none"}},
+            "phases": {"p": {"steps": steps("b")}},
+        }
+    )
+    request = ServiceInput(spec=ServiceSpec(name=service, pods=(POD,)), plans=(deploy, backup))
+    async with kit(env.client.service_client.config.target_host) as made:
+        handle = await made.client.start_workflow(
+            "Service", request, id=f"service/{service}", task_queue=made.queue
+        )
+        clock = Clock(made, service)
+        await until(lambda: _complete(clock, f"{service}/deploy"))
+        await until(lambda: _waiting(clock))
+        made.recorder.begun.clear()
+        yield clock
+        await handle.terminate()
+
+
+async def _complete(clock: Clock, plan_id: str) -> bool:
+    records = await clock.plans.plans(clock.service)
+    return any(r.workflow_id == plan_id and r.status is Status.COMPLETE for r in records)
+
+
+async def _waiting(clock: Clock) -> bool:
+    return await clock.status() is Status.WAITING
+
+
+async def test_a_run_lasts_until_the_plan_is_complete(clock: Clock) -> None:
+    gate = clock.kit.recorder.gates["b"] = asyncio.Event()
+    run = await clock.begin()
+    await clock.begun()
+    assert (await run.describe()).status is WorkflowExecutionStatus.RUNNING
+    gate.set()
+    result = await asyncio.wait_for(run.result(), DEADLINE)
+    assert result == ScheduledResult(plan_id=clock.backup, started=True, status=Status.COMPLETE)
+    [entry] = (await clock.plans.log(clock.backup)).entries
+    assert (entry.verb, entry.by) == ("start", f"schedule {clock.backup}")
+
+
+async def test_a_plan_that_has_ended_is_begun_anew_by_its_service(clock: Clock) -> None:
+    for _ in range(2):
+        run = await clock.begin()
+        assert (await asyncio.wait_for(run.result(), DEADLINE)).started
+    assert clock.kit.recorder.done.count("b") == 2
+
+
+async def test_a_plan_at_work_is_left_alone(clock: Clock) -> None:
+    gate = clock.kit.recorder.gates["b"] = asyncio.Event()
+    await clock.plans.command(clock.backup, Verb.START, Command(by="me"))
+    await clock.begun()
+    result = await asyncio.wait_for((await clock.begin()).result(), DEADLINE)
+    assert not result.started
+    assert "was at work already" in result.message
+    gate.set()
+    await until(lambda: _complete(clock, clock.backup))
+    assert clock.kit.recorder.done.count("b") == 1
+
+
+async def test_an_operators_interrupt_is_not_lifted(clock: Clock) -> None:
+    clock.kit.recorder.gates["b"] = asyncio.Event()
+    await clock.plans.command(clock.backup, Verb.START, Command(by="me"))
+    await clock.begun()
+    await clock.plans.command(clock.backup, Verb.INTERRUPT, Command(by="me"))
+    assert "in the middle of an earlier run, and waits for" in await failure_of(await clock.begin())
+
+
+async def test_it_fails_when_the_plan_waits_in_error(clock: Clock) -> None:
+    clock.kit.recorder.failures["b"] = 1
+    assert "is ERROR" in await failure_of(await clock.begin())
+
+
+async def test_it_fails_when_the_plan_is_stopped(clock: Clock) -> None:
+    clock.kit.recorder.gates["b"] = asyncio.Event()
+    run = await clock.begin()
+    await clock.begun()
+    await clock.plans.command(clock.backup, Verb.STOP, Command(by="me", reason="disk is full"))
+    assert "was stopped by me: disk is full" in await failure_of(run)
+
+
+async def test_it_fails_when_the_plan_is_terminated(clock: Clock) -> None:
+    clock.kit.recorder.gates["b"] = asyncio.Event()
+    run = await clock.begin()
+    await clock.begun()
+    await clock.kit.client.get_workflow_handle(clock.backup).terminate("enough")
+    assert clock.backup in await failure_of(run)
+
+
+async def test_cancelled_it_stops_the_plan(clock: Clock) -> None:
+    """As ``--overlap cancel-other`` does."""
+    clock.kit.recorder.gates["b"] = asyncio.Event()
+    run = await clock.begin()
+    await clock.begun()
+    await run.cancel()
+    with pytest.raises(WorkflowFailureError) as failed:
+        await asyncio.wait_for(run.result(), DEADLINE)
+    assert isinstance(failed.value.cause, CancelledError)
+    verbs = [entry.verb for entry in (await clock.plans.log(clock.backup)).entries]
+    assert verbs == ["start", "stop"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        pytest.param({"service": "nobody"}, "there is no service 'nobody' any more", id="service"),
+        pytest.param({"plan": "bakup"}, "Plan bakup not found", id="plan"),
+    ],
+)
+async def test_what_is_not_there(clock: Clock, changes: dict[str, str], text: str) -> None:
+    assert text in await failure_of(await clock.begin(**changes))
+
+
+async def test_a_schedule_from_its_making_to_its_end(clock: Clock) -> None:
+    client = clock.plans
+    arguments = {"LABEL": "night"}
+    schedule = await client.schedule(
+        clock.service, "backup", NIGHTLY, arguments=arguments, note="me: asked for"
+    )
+    assert schedule == clock.backup
+    with pytest.raises(Refused, match="already"):
+        await client.schedule(clock.service, "backup", NIGHTLY)
+    shown = await client.show_schedule(schedule)
+    assert (shown.service, shown.plan, shown.parameters) == (clock.service, "backup", arguments)
+    assert (shown.when, shown.overlap, shown.note) == (NIGHTLY, Overlap.SKIP, "me: asked for")
+    assert shown.next[0].minute == 0
+    await until(lambda: _listed(client, clock.service, [schedule]))
+
+    await client.trigger_schedule(schedule)
+    await until(lambda: _complete(clock, clock.backup))
+    ran: ScheduleView = await client.show_schedule(schedule)
+    assert ran.runs == 1
+    [run] = ran.recent
+    assert run.workflow_id.startswith(f"scheduled/{clock.backup}-")
+    assert (await client.show(clock.backup)).view.parameters == arguments
+
+    await client.pause_schedule(schedule, "me: moving")
+    paused = await client.show_schedule(schedule)
+    assert (paused.paused, paused.note) == (True, "me: moving")
+    await client.unpause_schedule(schedule, "me: moved")
+    assert not (await client.show_schedule(schedule)).paused
+    await client.delete_schedule(schedule)
+    with pytest.raises(ScheduleNotFound):
+        await client.show_schedule(schedule)
+
+
+async def _listed(client: PlansClient, service: str, ids: list[str]) -> bool:
+    return [line.id for line in await client.schedules(service)] == ids
+
+
+async def test_a_cron_expression_that_is_none_is_refused(clock: Clock) -> None:
+    with pytest.raises(Refused):
+        await clock.plans.schedule(clock.service, "backup", Timetable(cron=("at noon",)))
+
+
+async def test_a_plan_of_no_service(clock: Clock) -> None:
+    name = f"nap-{uuid4().hex[:8]}"
+    plan = PlanSpec.model_validate({"name": name, "phases": {"p": {"steps": steps("n")}}})
+    every = Timetable(every=(timedelta(days=30),))
+    schedule = await clock.plans.schedule_plan(plan, every)
+    shown = await clock.plans.show_schedule(schedule)
+    assert (shown.plan, shown.service, shown.when) == (name, "", every)
+    await clock.plans.trigger_schedule(schedule)
+    await until(lambda: _true("n" in clock.kit.recorder.done))
+    await clock.plans.delete_schedule(schedule)
