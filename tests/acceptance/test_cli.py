@@ -208,7 +208,8 @@ def deployed(dev: Plan) -> Plan:
     ran = dev(*DEPLOY, "--wait")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
-    assert lines[0] == 'Service "hello-world": configuration 1, plan hello-world/deploy is under way.'
+    under_way = "configuration 1, plan hello-world/deploy is under way."
+    assert lines[0] == f'Service "hello-world": {under_way}'
     assert lines[-1].endswith(" deploy COMPLETE")
     assert all(re.match(r"\d\d:\d\d:\d\d \S+ \S+", line) for line in lines[1:])
     return dev
@@ -296,6 +297,7 @@ def test_a_plan_of_ones_own(dev: Plan, tmp_path: Path) -> None:
     assert dev("start", "drill", "--reason", "once more").returncode == 0
     entries = json.loads(dev("log", "drill", "--json").stdout)["entries"]
     assert [(entry["verb"], entry["reason"]) for entry in entries] == [
+        ("start", ""),
         ("continue", "yes"),
         ("start", "once more"),
     ]

@@ -9,7 +9,9 @@ import pytest
 
 from acceptance.cluster import Cluster, phase
 from acceptance.life import LOOP, Life, PlansError, living, shown
+from temporal_plans.client.services import Deployment
 from temporal_plans.domain.commands import Verb
+from temporal_plans.domain.service import Goal
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import PlanView
 
@@ -30,7 +32,7 @@ pods:
       server:
         goal: RUNNING
         cmd: "{LEAVES_LATE}"
-        kill-grace-period: 60
+        kill-grace-period: 30
         cpus: 0.1
         memory: 32
         volume: {{path: data, type: ROOT, size: 16}}
@@ -81,12 +83,15 @@ async def test_pods_go_one_after_the_other_and_may_be_wanted_again(cluster: Clus
         await life.until_running(HELLO, *WORLD)
         after = await life.ids()
         assert {name: after[name] == before[name] for name in after} == {
-            **{HELLO: True, WORLD[0]: True},
-            **{WORLD[1]: False, WORLD[2]: False},
+            HELLO: True,
+            WORLD[0]: True,
+            WORLD[1]: False,
+            WORLD[2]: False,
         }
         assert (await life.held("world-1")).id == place.id
         plans = await (await life.client()).plans("fewer")
         assert "decommission" not in [plan.name for plan in plans]
+        await _let_go(life)
 
 
 def _kills(view: PlanView, instance: str) -> bool:
@@ -134,6 +139,13 @@ async def test_an_uninstall_is_for_good(cluster: Cluster) -> None:
         assert result.number == 1
         await life.until_running(HELLO, WORLD[0])
         assert before[HELLO] != (await life.ids())[HELLO]
+        await _let_go(life)
+
+
+async def _let_go(life: Life) -> None:
+    """Of what runs now, so that tearing down need not wait."""
+    for task in life.processes():
+        await life.touch(task, "leave")
 
 
 def _kills_all(view: PlanView) -> bool:
@@ -146,7 +158,6 @@ def _not(value: object) -> bool:
 
 FINISHING = """
 name: {{NAME}}
-goal: FINISH
 pods:
   job:
     count: 2
@@ -156,9 +167,13 @@ pods:
 
 
 async def test_a_service_whose_goal_is_to_finish_goes_when_it_has(cluster: Cluster) -> None:
-
+    """Files have no goal for services; programs do."""
     async with living(cluster, "finishing", FINISHING) as life:
-        await life.deploy()
+        client = await life.client()
+        await client.deploy(Deployment(spec=life.spec().but(goal=Goal.FINISH)))
+        await life.until_gone()
+        result = await client.deploy(Deployment(spec=life.spec().but(goal=Goal.FINISH)))
+        assert result.number == 1
         await life.until_gone()
 
 

@@ -7,6 +7,7 @@ first steps that are not complete.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from temporal_plans.domain.backoff import Backoff
@@ -19,6 +20,9 @@ from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
 from temporal_plans.domain.task_record import TaskRecord
 from temporal_plans.domain.transitions import StepState, TaskProgress, launched, reported
+
+HEARD_WITHIN = timedelta(seconds=15)
+"""A launch is heard of sooner, or its activity is still under way and its step at work."""
 
 
 class Former(NamedTuple):
@@ -61,6 +65,8 @@ def initial_state(
     target: Configuration,
     records: Mapping[str, TaskRecord],
     former: Former | None = None,
+    *,
+    now: datetime | None = None,
 ) -> PlanState:
     """The state of a plan that begins now; only what is not as new is in it.
 
@@ -73,11 +79,12 @@ def initial_state(
 
     From ``former`` comes what no record tells: a pod step that somebody forced to complete stays
     so while its pod does not differ, and any other step that was complete and does the same work.
-    Steps of recovery begin as new.
+    Steps of recovery begin as new. Of a launch that nothing was heard of for ``HEARD_WITHIN``
+    before ``now`` nothing is expected any more: it was cancelled before an agent took it.
     """
     done = dict(former.done()) if former else {}
     unchanged = _unchanged(former.spec, target.spec) if former else _no_pod
-    reader = _Reader(target, records)
+    reader = _Reader(target, records, now)
 
     def state(phase: str, step: StepSpec) -> StepState | None:
         old = done.get((phase, step.name))
@@ -130,9 +137,12 @@ def _no_pod(pod_type: str) -> bool:
 class _Reader:
     """Reads off the task records how far pod steps are."""
 
-    def __init__(self, target: Configuration, records: Mapping[str, TaskRecord]) -> None:
+    def __init__(
+        self, target: Configuration, records: Mapping[str, TaskRecord], now: datetime | None
+    ) -> None:
         self._target = target
         self._records = records
+        self._now = now
 
     def state(self, work: PodWork) -> StepState | None:
         """None when the step has to begin from nothing."""
@@ -144,9 +154,14 @@ class _Reader:
         open_ones = [record for record in records if not self._settled(record, config_id)]
         if not open_ones:
             return StepState(status=Status.COMPLETE)
-        if not all(record.live and record.config_id == config_id for record in open_ones):
+        if not all(self._on_its_way(record, config_id) for record in open_ones):
             return None
         return _taken_up([record for record in records if not record.permanently_failed])
+
+    def _on_its_way(self, record: TaskRecord, config_id: str) -> bool:
+        late = self._now is not None and record.launched + HEARD_WITHIN < self._now
+        heard = record.status is not None or not late
+        return record.live and heard and record.config_id == config_id
 
     def _settled(self, record: TaskRecord, config_id: str) -> bool:
         if record.permanently_failed:

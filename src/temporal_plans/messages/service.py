@@ -34,6 +34,10 @@ from temporal_plans.messages.plan import (
     Supersede,
 )
 
+SERVICE_HISTORY = 1500
+"""History events after which a Service continues as new. It looks at all of its tasks whenever
+something happens, and has to do all that again, within ten seconds, when a worker is new to it."""
+
 
 class ServiceInput(CompactValue):
     """Input of the Service workflow: what to deploy, and where.
@@ -52,7 +56,7 @@ class ServiceInput(CompactValue):
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
     state: "ServiceState | None" = None
-    history_limit: int = Field(default=4000, ge=50)
+    history_limit: int = Field(default=SERVICE_HISTORY, ge=50)
 
 
 class PlanRecord(CompactValue):
@@ -124,8 +128,8 @@ class PlanBegin(CompactValue):
     """A plan that is to begin as soon as it may: its former run must have ended before.
 
     ``first``: it goes on from where it ended, with this command; ``interrupted``: it begins
-    WAITING. ``forced`` are steps that stay complete, by ``phase/step``, because somebody forced them
-    in the run before, which deployed the configuration ``former``.
+    WAITING. ``forced`` are steps that stay complete, by ``phase/step``, because somebody forced
+    them in the run before, which deployed the configuration ``former``.
     """
 
     first: FirstCommand | None = None

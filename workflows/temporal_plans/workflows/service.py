@@ -178,9 +178,9 @@ class Service:
         while not self._over:
             self._dirty = False
             self._tend()
-            await workflow.wait_condition(lambda: self._dirty or self._over or self._should_roll())
-            if self._should_roll() and not self._over:
+            if self._may_roll():
                 await self._roll()
+            await workflow.wait_condition(lambda: self._dirty or self._over or self._may_roll())
         await self._last_words()
         await workflow.wait_condition(workflow.all_handlers_finished)
         return ServiceResult(name=self._spec.name, log=self._log.log, runs=self._plans.history)
@@ -275,15 +275,19 @@ class Service:
 
     # --- one run after the other ---
 
-    def _should_roll(self) -> bool:
-        return should_continue_as_new(self._input.history_limit)
+    def _may_roll(self) -> bool:
+        """A handler that waits for what this loop has yet to do is let to its end first."""
+        return (
+            should_continue_as_new(self._input.history_limit)
+            and not self._over
+            and workflow.all_handlers_finished()
+        )
 
     async def _roll(self) -> None:
         """Continue as new, unless a command came in between. Nothing may hold that up for long:
         statuses may come without a pause, and a task be killed on an agent that is dead."""
-        await workflow.wait_condition(workflow.all_handlers_finished)
         await self._last_words()
-        if workflow.all_handlers_finished() and not self._over:
+        if self._may_roll():
             workflow.continue_as_new(self._carried())
 
     async def _last_words(self) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from temporalio import workflow
+
 from temporal_plans.domain.board import PlanBoard, PlanState
 from temporal_plans.domain.change import PodChange
 from temporal_plans.domain.comparison import pod_changes, relabelled
@@ -52,7 +54,9 @@ class ServiceChanges:
     def initial(self, plan: PlanSpec, former: Former | None = None) -> PlanState:
         """Where a deployment of the target begins: what is there already is not done again."""
         self.relabel()
-        return initial_state(plan, self._configs.target, self._tasks.records, former)
+        return initial_state(
+            plan, self._configs.target, self._tasks.records, former, now=workflow.now()
+        )
 
     def decommission(self) -> PlanSpec | None:
         """The plan that takes away what the target no longer has; None when that is nothing."""
