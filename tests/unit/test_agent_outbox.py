@@ -92,6 +92,23 @@ async def test_a_status_that_was_told_waits_for_company() -> None:
     assert receiver.got == [(1, 2), (3,)]
 
 
+async def test_a_status_that_comes_as_the_last_one_leaves_is_sent() -> None:
+    receiver = Receiver()
+    receiver.expected = 2
+
+    def delivered(status: TaskStatus) -> None:
+        receiver.note(status)
+        if status.sequence == 1:  # to be posted when the sender has found nothing more to send
+            asyncio.get_running_loop().call_soon(outbox.post, "service/s", status.but(sequence=2))
+
+    outbox = Outbox(receiver.send, delivered)
+    outbox.post("service/s", status(1))
+    async with asyncio.timeout(10):
+        await receiver.all_delivered.wait()
+    assert receiver.got == [(1,), (2,)]
+    await outbox.close(patience=1)
+
+
 async def test_closing_tries_for_a_while_only() -> None:
     receiver = Receiver(*(OSError("away") for _ in range(1000)))
     outbox = Outbox(receiver.send, receiver.note)

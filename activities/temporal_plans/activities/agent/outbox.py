@@ -48,8 +48,7 @@ class Outbox:
         lane = self._lanes.get(destination)
         if lane is None:
             lane = self._lanes[destination] = _Lane(destination, self._send, self._delivered)
-            lane.task = asyncio.create_task(lane.run(), name=f"outbox {destination}")
-            lane.task.add_done_callback(lambda _: self._lanes.pop(destination, None))
+            lane.task = asyncio.create_task(self._empty(lane), name=f"outbox {destination}")
         lane.add(status)
 
     async def close(self, patience: float) -> None:
@@ -63,6 +62,13 @@ class Outbox:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _empty(self, lane: "_Lane") -> None:
+        """Not by a callback, which comes later: what is posted to a lane that has ended is lost."""
+        try:
+            await lane.run()
+        finally:
+            del self._lanes[lane.destination]
+
 
 class _Lane:
     """What one destination has coming; lives as long as there is something."""
@@ -70,7 +76,7 @@ class _Lane:
     def __init__(self, destination: str, send: Send, delivered: Delivered) -> None:
         self.task: asyncio.Task[None] | None = None
         self.hurry = asyncio.Event()
-        self._destination = destination
+        self.destination = destination
         self._send = send
         self._delivered = delivered
         self._waiting: deque[TaskStatus] = deque()
@@ -96,15 +102,15 @@ class _Lane:
         pause = _FIRST_PAUSE
         while True:
             try:
-                return await self._send(self._destination, batch)
+                return await self._send(self.destination, batch)
             except NoSuchDestination:
                 _log.warning(
                     "%s is no more; %d task statuses for it are dropped",
-                    self._destination,
+                    self.destination,
                     len(batch),
                 )
                 return None
             except Exception as problem:
-                _log.warning("no status reaches %s, trying again: %s", self._destination, problem)
+                _log.warning("no status reaches %s, trying again: %s", self.destination, problem)
             await asyncio.sleep(pause * random.uniform(0.8, 1.2))
             pause = min(pause * 2, _LONGEST_PAUSE)
