@@ -29,7 +29,9 @@ from acceptance.agent_bench import (
 from temporal_plans.activities.agent import shim
 from temporal_plans.activities.agent.activities import AgentActivities
 from temporal_plans.activities.agent.layout import WorkDir, WorkDirInUse
-from temporal_plans.activities.agent.supervision import read_spec, spawn
+from temporal_plans.activities.agent.pods import AskedPod
+from temporal_plans.activities.agent.preparation import task_record
+from temporal_plans.activities.agent.supervision import ShimSpec, read_spec, spawn
 from temporal_plans.domain.cluster import ReservedResource
 from temporal_plans.domain.service import (
     ConfigTemplate,
@@ -592,6 +594,47 @@ async def test_readiness_is_told_once_it_is_reached(agent: Bench, restart: bool)
     (agent.directory(task_id).sandbox / "ready").touch()
     await eventually(lambda: any(status.ready for _, status in agent.sent), "it is ready")
     assert agent.states(task_id) == [TaskState.RUNNING, TaskState.RUNNING]
+
+
+async def test_readiness_is_told_of_a_task_that_was_just_being_started(agent: Bench) -> None:
+    """The agent was killed after it had started a supervisor, and the disk is slow today."""
+    check = ReadinessCheck(cmd="true", interval=0.05, delay=0, timeout=5)
+    pod = pod_spec(task_spec("sleep 1000").but(readiness_check=check))
+    asked = order(pod)
+    [launch] = asked.tasks
+    directory = agent.directory(launch.task_id)
+    directory.create()
+    directory.sandbox.mkdir()
+    directory.task = task_record(asked, launch.task, launch.task_id, AskedPod(pod, None, ""))
+    spec = ShimSpec(
+        task_id=launch.task_id,
+        cmd="sleep 1000",
+        env={},
+        sandbox=str(directory.sandbox),
+        launch_log=str(agent.work_dir.launches),
+    )
+    starting = asyncio.create_task(spawn(_slow_supervisor(agent), directory, spec))
+    await eventually(lambda: bool(directory.supervisor()), "the supervisor has the lock")
+    try:
+        await agent.restart()
+        await asyncio.sleep(0.1)  # long enough for an agent that does not wait to go past
+        assert agent.sent == []
+    finally:
+        (directory.path / "go").touch()
+    assert await starting == "started"
+    await eventually(lambda: any(status.ready for _, status in agent.sent), "it is ready")
+    assert agent.states(launch.task_id) == [TaskState.RUNNING, TaskState.RUNNING]
+
+
+def _slow_supervisor(agent: Bench) -> Path:
+    """The program of one that starts nothing before there is a file ``go``."""
+    start = "        supervisor.start()\n"
+    text = Path(shim.__file__).read_text()
+    assert text.count(start) == 1
+    wait = "        while not os.path.exists(directory + '/go'): time.sleep(0.01)\n"
+    program = agent.work_dir.root / "slow.py"
+    program.write_text(text.replace(start, wait + start))
+    return program
 
 
 async def test_without_a_readiness_check_ready_is_unknown(agent: Bench) -> None:

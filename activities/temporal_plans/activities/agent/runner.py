@@ -7,7 +7,6 @@ again when an agent starts.
 
 import asyncio
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -53,6 +52,7 @@ from temporal_plans.messages.cluster import LaunchInput, TaskLaunch
 _log = logging.getLogger(__name__)
 
 _STARTING_PATIENCE = 5.0
+_STARTING_POLL = 0.01
 _STOPPING_PATIENCE = 10.0
 _ASK_AGAIN = 1.0
 _TIDY_EVERY = 600.0
@@ -248,27 +248,22 @@ class TaskRunner:
     async def _start(self, task: AgentTask, prepared: Prepared) -> TaskStatus:
         """Cut off in the middle, it would leave a process that nobody watches."""
         outcome = await spawn(self._work_dir.supervisor, task.directory, prepared.spec)
-        if outcome is SpawnOutcome.BUSY:
-            await self._until_started(task)
-        elif outcome is SpawnOutcome.BROKEN and life_of(task.directory) is Life.NOT_STARTED:
+        if outcome is SpawnOutcome.BROKEN and life_of(task.directory) is Life.NOT_STARTED:
             raise TaskRefused(
                 f"the task's supervisor broke; see supervisor.log in {task.directory.path}",
                 TaskState.FAILED,
             )
         return await self._follow(task, told=True, notes=prepared.notes)
 
-    async def _until_started(self, task: AgentTask) -> None:
-        """Another supervisor of the same task is at it; it has started or gone in a moment."""
-        deadline = time.monotonic() + _STARTING_PATIENCE
-        while task.directory.started is None and time.monotonic() < deadline:
-            if task.directory.supervisor() is None:
-                return
-            await asyncio.sleep(0.01)
-
     # --- watching -------------------------------------------------------------------------------
 
     async def _follow(self, task: AgentTask, *, told: bool, notes: str = "") -> TaskStatus:
-        """Takes a task as it is found: reports its start or end, and watches it from then on."""
+        """Takes a task as it is found: reports its start or end, and watches it from then on.
+
+        Without a start on disk its checks would never begin, so that is waited for.
+        """
+        while task.directory.started is None and life_of(task.directory) is Life.SUPERVISED:
+            await asyncio.sleep(_STARTING_POLL)  # the supervisor has started it, or gone, soon
         life, kill = life_of(task.directory), task.kill
         if life is Life.NOT_STARTED:
             if kill is not None:
