@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -126,7 +126,13 @@ async def tasks(handle: "WorkflowHandle[Any, None]") -> Tasks:
 
 
 async def record(
-    handle: "WorkflowHandle[Any, None]", index: int, task_id: str, agent: str = "a1"
+    handle: "WorkflowHandle[Any, None]",
+    index: int,
+    task_id: str,
+    agent: str = "a1",
+    *,
+    step: str = "",
+    asked: datetime | None = None,
 ) -> LaunchOrder:
     reservation = Reservation(
         id=str(uuid4()),
@@ -139,12 +145,13 @@ async def record(
     )
     intent = LaunchIntent(
         owner="",
-        step="",
+        step=step,
         pod="web",
         index=index,
         config_id="",
         reservation=reservation,
         tasks=(TaskLaunch(task_id=task_id, task="server"),),
+        asked=asked,
     )
     order: LaunchOrder = await handle.execute_update(
         "record_launch", intent, result_type=LaunchOrder
@@ -165,6 +172,21 @@ async def test_a_launch_is_recorded_once_and_names_what_is_in_the_way(plans: Kit
     again = await record(handle, 0, "two")
     assert [task.task_id for task in first.kill] == ["one"]
     assert again == first
+    await handle.terminate()
+
+
+async def test_a_request_that_comes_late_replaces_no_newer_launch(plans: Kit) -> None:
+    """The step was interrupted while it asked, and went on before that had arrived."""
+    handle = await started(plans)
+    await record(handle, 0, "second", step="p/s", asked=NOW + timedelta(seconds=2))
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await record(handle, 0, "first", step="p/s", asked=NOW + timedelta(seconds=1))
+    assert "p/s has launched second since" in str(refused.value.cause)
+    assert [task.task_id for task in (await tasks(handle)).tasks] == ["second"]
+    await record(handle, 0, "second", step="p/s", asked=NOW + timedelta(seconds=2))
+    await record(handle, 0, "another's", step="p/t", asked=NOW + timedelta(seconds=1))
+    await record(handle, 0, "third", step="p/t", asked=NOW + timedelta(seconds=3))
+    assert [task.task_id for task in (await tasks(handle)).tasks] == ["third"]
     await handle.terminate()
 
 

@@ -83,6 +83,7 @@ class PodActivities:
                 config_id=place.config_id,
                 reservation=answer.reservation,
                 tasks=launches,
+                asked=request.asked,
             ),
             id=f"launch-{request.attempt}",
             result_type=LaunchOrder,

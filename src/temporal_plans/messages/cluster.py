@@ -322,7 +322,8 @@ class ConfigQuery(CompactValue):
 class LaunchIntent(CompactValue):
     """Argument of the Service's update ``record_launch``, made before anything is started.
 
-    ``owner`` is the workflow that gets the statuses of these tasks.
+    ``owner`` is the workflow that gets the statuses of these tasks. ``asked`` is when the step
+    wanted it: a launch that the step wanted later is not replaced, however late this one comes.
     """
 
     owner: str
@@ -332,6 +333,7 @@ class LaunchIntent(CompactValue):
     config_id: str
     reservation: Reservation
     tasks: tuple[TaskLaunch, ...]
+    asked: datetime | None = None
 
 
 class LaunchOrder(CompactValue):

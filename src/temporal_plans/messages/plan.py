@@ -325,6 +325,7 @@ class PreparePodInput(CompactValue):
     tasks: tuple[str, ...]
     attempt: str
     config_id: str = ""
+    asked: AwareDatetime | None = Field(default=None, description="when the attempt began")
 
 
 class PreparedTask(CompactValue):

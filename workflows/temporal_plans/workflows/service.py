@@ -794,6 +794,10 @@ class Service:
             name = task_instance_name(intent.pod, intent.index, launch.task)
             if self._tasks.overrides.get(name) is GoalOverride.DECOMMISSIONED:
                 raise refusal(409, f"task {name} is being taken away")
+        if newer := self._tasks.overtaken(intent):
+            raise ApplicationError(
+                f"{intent.step} has launched {newer} since", type="Overtaken", non_retryable=True
+            )
 
     @workflow.signal(name="task_statuses", description="From agents: what became of tasks.")
     def on_task_statuses(self, statuses: TaskStatuses) -> None:

@@ -69,6 +69,7 @@ class ServiceTasks:
                 owner=intent.owner,
                 step=intent.step,
                 launched=now,
+                asked=intent.asked,
                 kills=kills,
                 check=task.readiness_check is not None,
                 paused=launch.task in paused,
@@ -111,6 +112,20 @@ class ServiceTasks:
             held = self.reservation_of(record.pod, record.index)
             if held is not None:
                 del self.reservations[held.key]
+
+    def overtaken(self, intent: LaunchIntent) -> str:
+        """The id of a task that the same step wanted later; empty without one.
+
+        An interrupted step gives up what it asked for, and asks anew when it goes on. If the server
+        or a worker was away, the first request may come last.
+        """
+        for launch in intent.tasks:
+            known = self.records.get(task_instance_name(intent.pod, intent.index, launch.task))
+            if known is None or known.step != intent.step or not (known.asked and intent.asked):
+                continue
+            if known.asked > intent.asked:
+                return known.task_id
+        return ""
 
     def _in_the_way(self, intent: LaunchIntent, pod: PodSpec) -> tuple[TaskRef, ...]:
         """Live tasks of the pod in a resource set that is about to be used (reference 3.7)."""

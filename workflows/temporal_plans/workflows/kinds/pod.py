@@ -77,6 +77,7 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
         tasks=work.tasks,
         attempt=attempt,
         config_id=work.config_id,
+        asked=workflow.now(),
     )
     try:
         while True:
