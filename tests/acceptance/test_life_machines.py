@@ -228,7 +228,7 @@ async def test_an_uninstall_does_not_wait_for_a_dead_machine_without_a_word(
         await machines.until("four is missed", machines.pool, _misses_four)
         await (await life.client()).uninstall("dying", by="test")
         host = "unreserve-resources-four.example"
-        view = await machines.until_plan(
+        await machines.until_plan(
             "dying/deploy",
             "says what it waits for",
             lambda view: view.phases[1].name == host and _all_wait(view.phases[1]),

@@ -11,10 +11,10 @@ class TaskRecord(CompactValue):
     """The newest launch of one task instance (``hello-0-server``).
 
     ``owner`` is the workflow that follows it, empty when nobody does any more; ``kills`` are the
-    launches that had to make room for it. ``asked``: when its step wanted it. ``check``: it has a readiness check. ``paused``: it was
-    launched in its paused shape (reference 6.8). ``permanently_failed``: its pod is to be replaced
-    on other resources (reference 6.4); gone when it has moved. ``running_since``: when it was first
-    heard to run.
+    launches that had to make room for it. ``asked``: when its step wanted it. ``check``: it has a
+    readiness check. ``paused``: it was launched in its paused shape (reference 6.8).
+    ``permanently_failed``: its pod is to be replaced on other resources (reference 6.4); gone when
+    it has moved. ``running_since``: when it was first heard to run.
     """
 
     task_id: str
