@@ -13,7 +13,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import DataConverter, DefaultPayloadConverter
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker import UnsandboxedWorkflowRunner, WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from temporal_plans.activities.configurations import ConfigurationActivities
@@ -26,6 +26,7 @@ from temporal_plans.domain.change_check import ConfigValidator
 from temporal_plans.domain.plan_customizer import PlanCustomizer
 from temporal_plans.domain.recovery_book import Recoverer
 from temporal_plans.domain.strategies import NAMES, Select
+from temporal_plans.worker.steady_runner import SteadyRunner
 from temporal_plans.workflows.guard import PlansInterceptor
 from temporal_plans.workflows.phase import Phase
 from temporal_plans.workflows.plan import Plan
@@ -139,8 +140,15 @@ def _runner(runner: WorkflowRunner | None, passthrough: Sequence[str]) -> Workfl
         runner = SandboxedWorkflowRunner()
     if isinstance(runner, SandboxedWorkflowRunner):
         restrictions = runner.restrictions.with_passthrough_modules(*PASSTHROUGH, *passthrough)
-        return dataclasses.replace(runner, restrictions=restrictions)
-    return runner
+        return dataclasses.replace(
+            runner, restrictions=restrictions, runner_class=_steady(runner.runner_class)
+        )
+    return SteadyRunner() if type(runner) is UnsandboxedWorkflowRunner else runner
+
+
+def _steady(runner: type[WorkflowRunner]) -> type[WorkflowRunner]:
+    """A runner of the user's own is left alone."""
+    return SteadyRunner if runner is UnsandboxedWorkflowRunner else runner
 
 
 def _check(registry: Registry) -> None:

@@ -35,11 +35,9 @@ async def wait_or_timeout(condition: Callable[[], bool], timeout: timedelta | No
 
 
 def leave_a_command() -> None:
-    """Call when the end of a child or an activity changes the state.
+    """Call when the end of a child changes what the next command is judged by.
 
-    A workflow task without commands is no boundary for a replay: the SDK joins it with the one
-    under way, and there updates and signals come before what has ended. So an operator's command
-    that comes first after a restart of the worker would be judged by an older state than the one
-    that a later replay gives it, and the workflow would fail its tasks from then on.
+    The runner of the worker (``worker.steady_runner``) does it for all that happens to workflows
+    with updates; this is for plans that began before it did.
     """
     workflow.upsert_memo({"tasks": workflow.info().get_current_history_length()})
