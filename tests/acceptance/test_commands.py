@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from acceptance.cluster import Cluster
+from acceptance.histories import assert_all_replays
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import PlanView
 
@@ -292,3 +293,8 @@ async def _until_logged(cluster: Cluster, plan: str, count: int) -> list[dict[st
         lambda: log_of(cluster, plan),
         lambda entries: len(entries) == count,
     )
+
+
+async def test_all_of_it_replays(cluster: Cluster) -> None:
+    """The last one here: whatever was done to plans before, no worker is the worse for it."""
+    await assert_all_replays(cluster.server.address)

@@ -24,6 +24,7 @@ import pytest
 
 from acceptance import real_tasks
 from acceptance.cluster import Cluster, running_cluster, steps
+from acceptance.histories import assert_all_replays
 from temporal_plans.domain.status import Status
 
 SERVICE = "thirty"
@@ -184,6 +185,7 @@ async def test_nothing_is_lost_or_done_twice(deploy: Deploy, first: int) -> None
     await _check_launches(deploy)
     await _check_reservations(deploy)
     await _check_commands(deploy)
+    await assert_all_replays(deploy.cluster.server.address)
 
 
 async def _check_launches(deploy: Deploy) -> None:

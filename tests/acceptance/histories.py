@@ -1,0 +1,28 @@
+"""Whether what really happened replays in a worker that has never seen it.
+
+A worker that is started anew knows of its workflows only what their histories say. Code that
+decides differently the second time fails the workflow's tasks from then on, and the plan stands
+still. So a drill with real processes ends with a replay of everything that it made; this process
+has another seed for the hashes of strings than the workers had, which tells when the order of a set
+decided.
+"""
+
+from temporalio.client import Client
+from temporalio.worker import Replayer
+
+from temporal_plans.worker.plugin import PlansPlugin
+
+
+async def assert_all_replays(address: str, query: str = "") -> None:
+    """Replay all workflows that a visibility query finds, open ones included."""
+    client = await Client.connect(address)
+    replayer = Replayer(workflows=[], plugins=[PlansPlugin()])
+    histories = client.list_workflows(query).map_histories()
+    replayed, faults = 0, list[str]()
+    async with replayer.workflow_replay_iterator(histories) as results:
+        async for result in results:
+            replayed += 1
+            if result.replay_failure is not None:
+                faults.append(f"{result.history.workflow_id}: {result.replay_failure}")
+    assert replayed, f"no workflow is found by {query!r}"
+    assert not faults, f"{len(faults)} of {replayed} don't replay:\n" + "\n".join(faults)
