@@ -605,7 +605,7 @@ async def test_readiness_is_told_of_a_task_that_was_just_being_started(agent: Be
     directory = agent.directory(launch.task_id)
     directory.create()
     directory.sandbox.mkdir()
-    directory.task = task_record(asked, launch.task, launch.task_id, AskedPod(pod, None, ""))
+    directory.task = task_record(asked, launch, AskedPod(pod, None, ""))
     spec = ShimSpec(
         task_id=launch.task_id,
         cmd="sleep 1000",

@@ -1,46 +1,22 @@
 """Histories of workers that know nothing but the history replay (worker.steady_runner)."""
 
 import asyncio
-from datetime import timedelta
 from uuid import uuid4
 
-from temporalio import workflow
+import pytest
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
+from temporal_plans.worker import steady_runner
 from temporal_plans.worker.plugin import PlansPlugin
+from workflows.clock_program import Clock
 
 
-@workflow.defn
-class Clock:
-    """Ticks, then rings, which changes what an update does; neither needs a command."""
-
-    def __init__(self) -> None:
-        self._rung = False
-        self._asked = 0
-
-    @workflow.run
-    async def run(self) -> None:
-        tick = asyncio.create_task(workflow.sleep(timedelta(milliseconds=10)))
-        await workflow.sleep(timedelta(milliseconds=200))
-        await tick
-        self._rung = True
-        await workflow.wait_condition(lambda: False)
-
-    @workflow.update
-    async def ask(self) -> bool:
-        self._asked += 1
-        if self._rung:
-            await workflow.sleep(timedelta(milliseconds=10))
-        return self._rung
-
-    @workflow.query
-    def rung(self) -> bool:
-        return self._rung
-
-
-async def test_an_update_after_turns_without_commands_replays(env: WorkflowEnvironment) -> None:
+async def test_an_update_after_turns_without_commands_replays(
+    env: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steady_runner, "OURS", (Clock.__module__,))
     plugin = PlansPlugin()
     client = await Client.connect(env.client.service_client.config.target_host, plugins=[plugin])
     queue = f"clock-{uuid4()}"

@@ -1,7 +1,7 @@
 """The soak test itself: chaos for some time, then calm, then a look at what is left."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from random import Random
 from typing import Any
 
@@ -29,6 +29,10 @@ OPERATORS = 4
 CONVERGES_WITHIN = 150.0
 """Seconds that everything has to become as it was last said to be. It takes a few; what takes long
 is a machine that is busy with other tests."""
+
+ENDS_WITHIN = 120.0
+"""The same for what was begun in the chaos and is waited for: processes that start, a service that
+is uninstalled and installed again."""
 
 LOOKS = 3
 """Looks in a row that must find nothing wrong, so that what only passes by is not taken for it."""
@@ -101,8 +105,16 @@ class Soak:
         for task in done:
             await task  # an error of the drill itself
         self.ledger.tell("the chaos is over")
-        await self.harm.mend()
-        await asyncio.gather(*singles)
+        await self._over("everything that was killed is back", self.harm.mend())
+        await self._over("what was begun once is over", asyncio.gather(*singles))
+
+    async def _over(self, what: str, act: Awaitable[Any]) -> None:
+        """Wait for what has to come to an end by itself."""
+        try:
+            async with asyncio.timeout(ENDS_WITHIN):
+                await act
+        except TimeoutError:
+            raise AssertionError(await report(self, [f"not so: {what}"])) from None
 
     async def _later(self, seconds: float, act: Coroutine[Any, Any, None]) -> None:
         try:

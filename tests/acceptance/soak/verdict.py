@@ -19,6 +19,7 @@ from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.cluster import LaunchIntent, PoolStatus
 from temporal_plans.messages.plan import CommandLog
+from temporal_plans.worker.steady_runner import TAKEN_UP_ANEW
 
 UPKEEP = ("deploy", "recovery", "decommission")
 """The plans that have to be complete; others may wait for somebody to start them."""
@@ -283,7 +284,8 @@ class Histories:
                 self.events += 1
                 if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
                     failed = event.workflow_task_failed_event_attributes
-                    if failed.cause not in _HARMLESS:
+                    meant = failed.failure.message == TAKEN_UP_ANEW
+                    if failed.cause not in _HARMLESS and not meant:
                         self.faults.append(
                             f"{run.id}: a workflow task failed: {failed.failure.message[:500]}"
                         )

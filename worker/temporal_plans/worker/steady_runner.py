@@ -1,4 +1,4 @@
-"""Runs workflows so that they decide the same in every worker.
+"""Runs the engine's workflows so that they decide the same in every worker.
 
 A worker hands a workflow its history in turns (the SDK says activations), and what code decides may
 depend on where a turn ends: within one, signals and updates come before timers, activities and
@@ -63,11 +63,18 @@ _LEAVES_NO_EVENT = frozenset(
 )
 
 
+OURS: tuple[str, ...] = ("temporal_plans.",)
+"""The modules of the workflows that are run so. Developers' own are left as they are: their
+histories must replay without this, should they do without the plugin one day."""
+
+
 class SteadyRunner(UnsandboxedWorkflowRunner):
     """Runs a workflow inside the sandbox, or without one."""
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         instance = super().create_instance(det)
+        if not det.defn.cls.__module__.startswith(OURS):
+            return instance
         turns = Turns(instance.activate, has_updates=bool(det.defn.updates))
         instance.activate = turns.activate  # type: ignore[method-assign]
         return instance
