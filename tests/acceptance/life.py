@@ -13,10 +13,11 @@ from acceptance import real_tasks
 from acceptance.cluster import PATIENCE, Cluster, statuses, steps
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.services import Deployment, PodVerb
+from temporal_plans.client.services import Deployment
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.commands import Command, Outcome, Verb
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState

@@ -322,6 +322,8 @@ async def test_recovery_as_the_developer_has_it(machines: Cluster) -> None:
         await life.until("world-0 has moved", lambda life: _moved(life, world.id))
         await life.until_complete("recovery")
         assert "world-0:[server]" in steps(await life.view("recovery"))
+        await machines.agents["four"].start()
+        await life.until_running(*SERVERS[:2])
 
 
 async def _moved(life: Life, place: str) -> bool:

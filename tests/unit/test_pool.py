@@ -359,10 +359,12 @@ def test_an_agent_in_use_leaves_only_by_force() -> None:
 
 def test_what_is_being_destroyed_leaves_with_its_agent() -> None:
     ledger = reserved(with_agents(info("a")), want(0))
-    condemned = pool.lost(pool.release(ledger, want(0).key, NOW).ledger, "a", NOW).ledger
-    change = pool.deregister(condemned, "a", LATER, force=True)
+    lost = pool.lost(pool.release(ledger, want(0).key, NOW).ledger, "a", NOW)
+    # Its owner may still wait for the tasks there to end.
+    assert lost.effects == (AgentGone("a", (OWNER,)),)
+    change = pool.deregister(lost.ledger, "a", LATER, force=True)
     assert change.ledger.but(departed={}) == Ledger(serial=1)
-    assert change.effects == ()
+    assert change.effects == (AgentGone("a", (OWNER,), by_operator=True),)
 
 
 def test_a_removed_agent_comes_back_as_new_and_destroys_what_it_had() -> None:

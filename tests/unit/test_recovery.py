@@ -107,6 +107,13 @@ def test_only_what_some_plan_launches() -> None:
     assert not found(failed, launchable=frozenset({"hello-1-server"}))
 
 
+def test_what_every_plan_had_dropped_is_for_a_plan_to_launch_again() -> None:
+    off = record("hello", 0, "log", TaskState.KILLED).but(off=True)
+    assert not found(off)
+    failed = record("hello", 0, "server", FAILED)
+    assert [pod.tasks for pod in found(failed, off)] == [("server",)]
+
+
 def test_what_is_being_taken_away_stays_down_and_what_is_paused_does_not() -> None:
     failed = record("hello", 0, "server", FAILED)
     assert not found(failed, overrides={"hello-0-server": GoalOverride.DECOMMISSIONED})

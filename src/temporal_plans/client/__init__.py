@@ -27,7 +27,8 @@ from temporal_plans.client.errors import (
 from temporal_plans.client.plan_run import PlanRun, Trouble
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.schedules import Overlap, Timetable
-from temporal_plans.client.services import Deployment, PodVerb
+from temporal_plans.client.services import Deployment
+from temporal_plans.domain.pod_verb import PodVerb
 
 __all__ = [
     "AgentUnreachable",

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from enum import StrEnum
 
 from temporal_plans.client.errors import Refused
 from temporal_plans.client.gateway import EndedMeanwhile, NoSuchWorkflow, WorkflowIsClosed
@@ -17,6 +16,7 @@ from temporal_plans.domain.errors import SpecError
 from temporal_plans.domain.generation import generate
 from temporal_plans.domain.model import Value
 from temporal_plans.domain.names import suggestion
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.recovery_policy import RecoveryPolicy
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.messages.cluster import ConfigQuery, service_id
@@ -53,15 +53,6 @@ class Deployment(Value):
     rollout: Rollout = Rollout()
     by: str = ""
     reason: str = ""
-
-
-class PodVerb(StrEnum):
-    """The commands to pods, by the names of their updates (reference 6.7, 6.8)."""
-
-    RESTART = "restart_pod"
-    REPLACE = "replace_pod"
-    PAUSE = "pause_pod"
-    RESUME = "resume_pod"
 
 
 class ServiceVerbs(Verbs):

@@ -61,7 +61,8 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class AgentGone:
-    """An agent was given up, or left; these owners of reservations on it are to be told.
+    """An agent was given up, or left; these owners of reservations on it, or of what was yet to be
+    destroyed there, are to be told.
     ``by_operator``: somebody took it away for good, and its reservations are no more."""
 
     agent: str
@@ -174,12 +175,14 @@ def unreachable(ledger: Ledger, agent: str, now: datetime) -> Change:
 
 
 def lost(ledger: Ledger, agent: str, now: datetime) -> Change:
-    """An agent is given up; owners of reservations on it are told, once."""
+    """An agent is given up; owners of what is reserved or being destroyed on it are told, once: an
+    owner that has given all back may still wait for its tasks there to end."""
     record = ledger.agents.get(agent)
     if record is None or record.state is AgentState.LOST:
         return Change(ledger)
     changed = _with_agent(ledger, record.but(state=AgentState.LOST, since=now))
-    return Change(changed, _gone(agent, list(_held_on(ledger, agent))))
+    on_it = [*_held_on(ledger, agent), *_condemned_on(ledger, agent)]
+    return Change(changed, _gone(agent, on_it))
 
 
 def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False) -> Change:
@@ -188,15 +191,14 @@ def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False
     if agent not in ledger.agents:
         raise UnknownAgentError(agent, ledger.agents)
     dropped = list(_held_on(ledger, agent))
-    condemned = [one for one in ledger.condemned.values() if one.reservation.agent == agent]
+    condemned = list(_condemned_on(ledger, agent))
     if not force and (dropped or condemned):
         raise AgentInUseError(
             agent,
-            [one.key for one in dropped]
-            + [f"{one.reservation.key} (being destroyed)" for one in condemned],
+            [one.key for one in dropped] + [f"{one.key} (being destroyed)" for one in condemned],
         )
     keys = {one.key for one in dropped}
-    gone = {one.reservation.id for one in condemned}
+    gone = {one.id for one in condemned}
     changed = ledger.but(
         agents={key: one for key, one in ledger.agents.items() if key != agent},
         reservations={key: one for key, one in ledger.reservations.items() if key not in keys},
@@ -206,10 +208,11 @@ def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False
             if key not in keys or key in ledger.waiting
         },
         condemned={key: one for key, one in ledger.condemned.items() if key not in gone},
-        departed=_departed(ledger, agent, dropped + [one.reservation for one in condemned]),
+        departed=_departed(ledger, agent, dropped + condemned),
     )
     settled = _settle(changed, now)
-    return Change(settled.ledger, _gone(agent, dropped, by_operator=True) + settled.effects)
+    told = _gone(agent, dropped + condemned, by_operator=True)
+    return Change(settled.ledger, told + settled.effects)
 
 
 # --- reservations --------------------------------------------------------------------------------
@@ -522,6 +525,11 @@ def _condemn(ledger: Ledger, held: Reservation, *, counted: bool) -> Ledger:
 
 def _held_on(ledger: Ledger, agent: str) -> Iterator[Reservation]:
     return (one for one in ledger.reservations.values() if one.agent == agent)
+
+
+def _condemned_on(ledger: Ledger, agent: str) -> Iterator[Reservation]:
+    held = (one.reservation for one in ledger.condemned.values())
+    return (one for one in held if one.agent == agent)
 
 
 def _gone(

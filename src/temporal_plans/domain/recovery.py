@@ -259,6 +259,7 @@ class _Ward:
         goal = task.goal if task is not None else record.goal
         return (
             goal == Goal.RUNNING
+            and not record.off
             and self.overrides.get(record.name) is not GoalOverride.DECOMMISSIONED
             and (self.launchable is None or record.name in self.launchable)
         )

@@ -163,6 +163,17 @@ class RecoveryDecision(NamedTuple):
         return bool(self.put or self.drop)
 
 
+def has_launched(recovery: Recovery, records: Mapping[str, TaskRecord]) -> bool:
+    """Whether the recovery plan launched one of its tasks since; nobody else's launch, and no task
+    that came back by itself, counts."""
+    return any(
+        record is not None
+        and record.task_id not in recovery.launches
+        and _plan_of(record) == RECOVERY
+        for record in map(records.get, recovery.names)
+    )
+
+
 def leased_to_others(leases: LeaseState, *, plan: str = RECOVERY, priority: int) -> Busy:
     """Busy are pods of which another plan holds a task to be launched, or wants one and comes
     before this plan (reference 4.2, 6.4)."""
@@ -329,14 +340,7 @@ class _Decider:
         return failed.but(tasks=(*failed.tasks, *more)) if more else failed
 
     def _launched(self, recovery: Recovery) -> bool:
-        """Whether the recovery plan launched one of its tasks since; nobody else's launch, and no
-        task that came back by itself, counts."""
-        return any(
-            record is not None
-            and record.task_id not in recovery.launches
-            and _plan_of(record) == RECOVERY
-            for record in map(self._situation.records.get, recovery.names)
-        )
+        return has_launched(recovery, self._situation.records)
 
     def _launches(self, failed: FailedPod) -> tuple[str, ...]:
         names = (task_instance_name(failed.pod, failed.index, task) for task in failed.tasks)

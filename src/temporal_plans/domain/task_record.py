@@ -14,7 +14,8 @@ class TaskRecord(CompactValue):
     launches that had to make room for it. ``asked``: when its step wanted it. ``check``: it has a
     readiness check. ``paused``: it was launched in its paused shape (reference 6.8).
     ``permanently_failed``: its pod is to be replaced on other resources (reference 6.4); gone when
-    it has moved. ``running_since``: when it was first heard to run.
+    it has moved. ``off``: every plan had dropped it (reference 4.4), so nobody misses it until one
+    launches it anew. ``running_since``: when it was first heard to run.
     """
 
     task_id: str
@@ -36,6 +37,7 @@ class TaskRecord(CompactValue):
     check: bool = False
     paused: bool = False
     permanently_failed: bool = False
+    off: bool = False
     running_since: datetime | None = None
 
     @property

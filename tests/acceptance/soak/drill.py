@@ -19,8 +19,8 @@ from acceptance.soak.processes import ProcessWatch
 from acceptance.soak.report import report
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import PlansError
-from temporal_plans.client.services import PodVerb
 from temporal_plans.domain.commands import Verb
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import PlanView
 
@@ -59,15 +59,17 @@ class Soak:
     async def run(self, seconds: float) -> None:
         """Raises AssertionError, with the timeline and the state, for all that is wrong."""
         self.ledger.tell(f"seed {self.seed}")
-        watching = asyncio.create_task(self.watch.run())
+        beside = [asyncio.create_task(act) for act in (self.watch.run(), self.harm.supervise())]
         try:
             await self._installed()
             await self._chaos(seconds)
             await self._calm()
             faults = await self._converged()
         finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            ended = await asyncio.gather(*beside, return_exceptions=True)
+        faults += [f"the drill itself: {one!r}" for one in ended if isinstance(one, Exception)]
         faults += self.watch.faults + self.operators.faults
         faults += await self._accounts()
         if faults:
@@ -106,7 +108,12 @@ class Soak:
             await task  # an error of the drill itself
         self.ledger.tell("the chaos is over")
         await self._over("everything that was killed is back", self.harm.mend())
-        await self._over("what was begun once is over", asyncio.gather(*singles))
+        lifting = asyncio.create_task(self._keep_lifting())  # also of what is uninstalled
+        try:
+            await self._over("what was begun once is over", asyncio.gather(*singles))
+        finally:
+            lifting.cancel()
+            await asyncio.gather(lifting, return_exceptions=True)
 
     async def _over(self, what: str, act: Awaitable[Any]) -> None:
         """Wait for what has to come to an end by itself."""
@@ -190,6 +197,14 @@ class Soak:
         for service in self.operators.services.values():
             faults += await verdict.service_faults(self.cluster, service)
         return faults
+
+    async def _keep_lifting(self) -> None:
+        while True:
+            try:
+                await self._lift()
+            except (PlansError, ServerUnreachableError, RPCError) as error:
+                self.ledger.tell(f"nothing is lifted: {error}"[:150])
+            await asyncio.sleep(2)
 
     async def _lift(self) -> None:
         """Interrupts, gates and pauses: continue what waits for an operator."""

@@ -12,6 +12,7 @@ from random import Random
 
 from acceptance import real_tasks
 from acceptance.cluster import Cluster, Machine
+from acceptance.programs import Program
 from acceptance.soak.ledger import Ledger
 from temporal_plans.activities.agent.layout import WorkDir
 from temporal_plans.client.connection import ServerUnreachableError
@@ -45,7 +46,7 @@ class Harm:
         self._away: set[str] = set()
         self._killed: dict[str, float] = {}
         self._back: dict[str, float] = {}
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs: list[asyncio.Task[None]] = []
         self.kills: dict[str, int] = {}
 
     # --- what the watch asks ---
@@ -90,19 +91,29 @@ class Harm:
 
     async def mend(self) -> None:
         """Wait until everything that is away is back."""
-        while self._jobs:
-            await asyncio.gather(*self._jobs)
+        await asyncio.gather(*self._jobs)
+
+    async def supervise(self) -> None:
+        """Start again what ended by itself, as whatever runs services on a machine does: a worker
+        or agent that finds no server at its start says so and ends. Until it is cancelled."""
+        while True:
+            await asyncio.sleep(0.5)
+            for name, member in self._cluster.members.items():
+                if isinstance(member, Program) and name not in self._away and not member.alive:
+                    last = member.log.read_text(errors="replace").strip().splitlines()[-1:]
+                    self._ledger.tell(f"{name} ended by itself: {' '.join(last)[:100]}")
+                    await member.start()
+                    self._back[name] = time.monotonic()
 
     def _outage(self, name: str, seconds: float) -> None:
         if name not in self._away:
-            job = asyncio.create_task(self._out(name, seconds))
-            self._jobs.add(job)
-            job.add_done_callback(self._jobs.discard)
+            self._jobs.append(asyncio.create_task(self._out(name, seconds)))
 
     async def _out(self, name: str, seconds: float) -> None:
         self._goes(name, f"is away for {seconds:.1f} s")
         member = self._cluster.members[name]
-        await member.kill()
+        with suppress(ProcessLookupError):  # it has just ended by itself
+            await member.kill()
         await asyncio.sleep(seconds)
         await member.start()
         self._is_back(name)
@@ -156,7 +167,8 @@ class Harm:
         """A machine is gone with all that ran on it, and another takes its place."""
         agent = await self._one_that_is_here()
         self._goes(agent, "for good, with its machine")
-        await self._cluster.agents[agent].kill()
+        with suppress(ProcessLookupError):
+            await self._cluster.agents[agent].kill()
         await real_tasks.end_all([self._cluster.work_dir(agent)])
         await self._removed(agent)
         del self._cluster.agents[agent], self._cluster.machines[agent]
@@ -170,7 +182,8 @@ class Harm:
         tasks that it no longer has any business with."""
         agent = await self._one_that_is_here()
         self._goes(agent, "to be removed")
-        await self._cluster.agents[agent].kill()
+        with suppress(ProcessLookupError):
+            await self._cluster.agents[agent].kill()
         await self._removed(agent)
         await self._cluster.agents[agent].start()
         self._is_back(agent)

@@ -16,8 +16,8 @@ from acceptance.soak.ledger import Answer, Given, Ledger
 from acceptance.soak.services import Kind, Wanted
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import NotFound, PlansError, Refused, Unreadable
-from temporal_plans.client.services import PodVerb
 from temporal_plans.domain.commands import Command, Outcome, Verb
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.messages.plan import PlanView
 from temporal_plans.messages.service import DeployResult, PodCommandResult
 
@@ -25,6 +25,8 @@ BY = "soak"
 
 ANSWER_WITHIN = 12.0
 """Seconds that an operator waits for an answer; then it is not known what became of the command."""
+
+OVER = "the plan has ended"
 
 Said = tuple[Answer, str]
 
@@ -322,7 +324,9 @@ def _of_deployment(result: DeployResult) -> Said:
 
 
 def _of_outcome(outcome: Outcome) -> Said:
-    answer = Answer.REFUSED if outcome.refused else Answer.ACCEPTED
+    """What is said to a plan that is over is answered by the client, and reaches no workflow."""
+    over = not outcome.changed and outcome.message.endswith(OVER)
+    answer = Answer.REFUSED if outcome.refused or over else Answer.ACCEPTED
     return answer, f"{outcome.code} {outcome.message}"
 
 

@@ -31,6 +31,7 @@ from temporal_plans.domain.initial_state import Former
 from temporal_plans.domain.leases import Settlement
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.plan import PlanSpec, StrategySpec
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.rollout import rolled_out
 from temporal_plans.domain.service import Goal, ServiceSpec, task_instance_name
 from temporal_plans.domain.status import Status
@@ -98,7 +99,7 @@ from temporal_plans.workflows.service_plans import (
     RECOVERY,
     ServicePlans,
 )
-from temporal_plans.workflows.service_pods import PodCommands, PodVerb
+from temporal_plans.workflows.service_pods import PodCommands
 from temporal_plans.workflows.service_recovery import ServiceRecovery
 from temporal_plans.workflows.service_tasks import ServiceTasks
 
@@ -766,6 +767,8 @@ class Service:
         granted: dict[str, dict[int, int]] = {}
         held: dict[str, dict[int, str]] = {}
         for lease in settlement.grants:
+            if lease.plan == RECOVERY:
+                self._recovery.begins(lease)
             granted.setdefault(lease.phase, {})[lease.step] = lease.ticket
         for (phase, step), holder in settlement.held.items():
             held.setdefault(phase, {})[step] = holder

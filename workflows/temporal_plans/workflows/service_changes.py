@@ -13,6 +13,7 @@ from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.initial_state import Former, initial_state
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.plan_customizer import customized
+from temporal_plans.domain.recovery import launchable_tasks
 from temporal_plans.domain.removal import (
     decommission_plan,
     to_decommission,
@@ -81,10 +82,15 @@ class ServiceChanges:
 
     def take_effect(self, plans: Sequence[PlanSpec]) -> list[TaskRecord]:
         """The target has just become another. Live tasks that no plan has any more are to be
-        killed (reference 4.4), those of pods that must go are marked."""
+        killed (reference 4.4), those of pods that must go are marked. What was killed so is for a
+        plan to launch when one has it again; recovery would take its pod along."""
         self.relabel()
         going = set(self._going())
-        for name, record in self._tasks.records.items():
+        launchable = launchable_tasks(plans, self._tasks.records)
+        for name, record in list(self._tasks.records.items()):
+            off = name not in launchable
+            if off != record.off and (off or record.live):
+                self._tasks.records[name] = record.but(off=off)
             if (record.pod, record.index) in going:
                 self._tasks.overrides[name] = GoalOverride.DECOMMISSIONED
             elif self._tasks.overrides.get(name) is GoalOverride.DECOMMISSIONED:

@@ -4,26 +4,15 @@ Each marks what is wanted and kills tasks; that they come back is the recovery p
 of the plan that works on the pod.
 """
 
-from enum import StrEnum
-
 from temporal_plans.domain.commands import Outcome, suggest
 from temporal_plans.domain.goal_override import GoalOverride
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.service import ServiceSpec, task_instance_name
 from temporal_plans.domain.task_record import TaskRecord
 from temporal_plans.messages.service import PodCommand, PodCommandResult
 from temporal_plans.workflows.kills import Kills
 from temporal_plans.workflows.refusal import refusal
 from temporal_plans.workflows.service_tasks import ServiceTasks
-
-
-class PodVerb(StrEnum):
-    """The commands, by the names of their signals and updates."""
-
-    RESTART = "restart_pod"
-    REPLACE = "replace_pod"
-    PAUSE = "pause_pod"
-    RESUME = "resume_pod"
-
 
 _OF_TASKS = (PodVerb.PAUSE, PodVerb.RESUME)
 """Those that may be about some of the pod's tasks."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.goal_override import GoalOverride
-from temporal_plans.domain.leases import LeaseState
+from temporal_plans.domain.leases import Lease, LeaseState
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.plan_check import problems
 from temporal_plans.domain.recovery import down_times, failed_pods, launchable_tasks, next_change
@@ -17,6 +17,7 @@ from temporal_plans.domain.recovery_book import (
     RecoveryReport,
     RecoverySituation,
     decide,
+    has_launched,
     leased_to_others,
 )
 from temporal_plans.domain.recovery_policy import RecoveryPolicy
@@ -110,6 +111,18 @@ class ServiceRecovery:
         for recovery in self._book.recoveries:
             if f"{recovery.pod}-{recovery.index}" == instance:
                 self._book = self._book.afresh(recovery.pod, recovery.index)
+
+    def begins(self, lease: Lease) -> None:
+        """A step of its plan gets a pod to work on. A pod that was down for too long leaves its
+        place now (reference 6.4): before, it might have come back there by itself."""
+        for one in self._book.recoveries:
+            if (
+                one.permanent
+                and one.instance == (lease.pod, lease.index)
+                and self._report.open(one)
+                and not has_launched(one, self._tasks.records)
+            ):
+                self._tasks.give_up(lease.pod, lease.index)
 
     def lost(self) -> None:
         """The plan is gone, and begins with nothing."""

@@ -15,7 +15,7 @@ from temporal_plans.cli.flags import (
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.client.services import PodVerb
+    from temporal_plans.domain.pod_verb import PodVerb
     from temporal_plans.messages.service import PodCommandResult
 
 PodArgument = Annotated[str, typer.Argument(metavar="POD", help="A pod instance, as hello-0.")]
@@ -77,7 +77,7 @@ def restart(
     service: ServiceOption = None,
 ) -> None:
     """Kill a pod's tasks, and have them launched again in the same place with the same data."""
-    from temporal_plans.client.services import PodVerb
+    from temporal_plans.domain.pod_verb import PodVerb
 
     _command(flags, service, PodVerb.RESTART, pod, by=by, reason=reason, json=json)
 
@@ -91,7 +91,7 @@ def replace(
     service: ServiceOption = None,
 ) -> None:
     """Kill a pod's tasks, and have them launched on other resources: its data is lost."""
-    from temporal_plans.client.services import PodVerb
+    from temporal_plans.domain.pod_verb import PodVerb
 
     _command(flags, service, PodVerb.REPLACE, pod, by=by, reason=reason, json=json)
 
@@ -109,7 +109,7 @@ def pause(
 
     For looking at what a task that crashes left behind: files, environment and place are its own.
     """
-    from temporal_plans.client.services import PodVerb
+    from temporal_plans.domain.pod_verb import PodVerb
 
     _command(flags, service, PodVerb.PAUSE, pod, task, by=by, reason=reason, json=json)
 
@@ -124,7 +124,7 @@ def resume(
     service: ServiceOption = None,
 ) -> None:
     """Have a pod's paused tasks run their own command again."""
-    from temporal_plans.client.services import PodVerb
+    from temporal_plans.domain.pod_verb import PodVerb
 
     _command(flags, service, PodVerb.RESUME, pod, task, by=by, reason=reason, json=json)
 
