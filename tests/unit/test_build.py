@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -200,7 +200,12 @@ def test_every_function_of_the_package_is_offered() -> None:
     functions = set(build.__all__)
     assert functions >= set(WORDS)
     assert functions >= {name.replace("-", "_") for name in BUILT_IN}
-    orders = ("serial", "parallel", "dependency", "max-parallel")
+    orders: tuple[Literal["serial", "parallel", "dependency", "max-parallel"], ...] = (
+        "serial",
+        "parallel",
+        "dependency",
+        "max-parallel",
+    )
     made = {build.canary(then=then).name for then in orders}
     assert made == set(CANARIES) - {"serial-canary"}
 

@@ -111,6 +111,9 @@ ANSWER_WITHIN = timedelta(seconds=30)
 
 ANYBODY = UninstallRequest()
 
+BEGUN_AGAIN_AFTER = timedelta(seconds=10)
+"""The pause before a plan begins anew that the service can't be without."""
+
 RETIRED_WITHIN = timedelta(seconds=20)
 """How long an asker is kept waiting for the death of a task before it is told to ask again."""
 
@@ -218,7 +221,9 @@ class Service:
     def _tend(self) -> None:
         """Do all that can be done now."""
         now = workflow.now()
-        if not self._uninstalling:
+        if self._uninstalling:
+            self._begin_lost(DEPLOY, "uninstall, once more")
+        else:
             self._tend_recovery(now)
             if self._finished:
                 self._uninstall(UninstallRequest(reason="its goal FINISH is reached"), via="goal")
@@ -233,15 +238,28 @@ class Service:
 
     def _tend_recovery(self, now: datetime) -> None:
         if not self._plans.is_open(RECOVERY):
-            if self._plans.settled(RECOVERY):
+            if self._begin_lost(RECOVERY, "always runs"):
                 self._recovery.lost()
-                self._plans.begin(RECOVERY, PlanBegin(what="always runs"))
             return
         revision = self._recovery.tend(self._all_plans(), self._leases, self._input.recovery, now)
         if revision is not None:
             self._outbox.put(self._plans.workflow_id(RECOVERY), "revise", revision)
         if (due := self._recovery.due) is not None:
             self._alarm.at(due)
+
+    def _begin_lost(self, name: str, what: str) -> bool:
+        """Begin a plan that must not be missing; one that somebody ended again and again, not at
+        once each time. Whether it does."""
+        if self._over or self._plans.is_open(name) or not self._plans.settled(name):
+            return False
+        record = self._plans.records.get(name)
+        if record is not None and record.changed is not None:
+            due = record.changed + BEGUN_AGAIN_AFTER
+            if workflow.now() < due:
+                self._alarm.at(due)
+                return False
+        self._plans.begin(name, PlanBegin(what=what))
+        return True
 
     def _all_plans(self) -> dict[str, PlanSpec]:
         return self._specs
