@@ -172,6 +172,7 @@ async def test_goals_and_steps(cluster: Cluster) -> None:
     values = {"HELLO": 1, "HELLO_CPUS": 0.1, "WORLD_CPUS": 0.1}
     async with living(cluster, "goals", GOALS) as life:
         await life.deployed(values)
+        await life.until_running("hello-0-first", "hello-0-second", "world-0-server")
         before = await life.ids()
         view = await life.view()
         assert [step.name for step in view.phases[0].steps] == [

@@ -110,7 +110,7 @@ def log_lines(log: CommandLog) -> list[Text]:
     rows = [
         (
             moment(entry.at),
-            entry.verb.replace("_", "-"),
+            _command(entry.verb),
             " ".join(part for part in (entry.phase, entry.step) if part),
             " ".join(f"{name}={value}" for name, value in entry.parameters.items()),
             entry.by,
@@ -126,6 +126,12 @@ def log_lines(log: CommandLog) -> list[Text]:
     if log.dropped:
         lines.append(Text(f"({log.dropped} older ones are no longer kept)", style="dim"))
     return lines
+
+
+def _command(verb: str) -> str:
+    """As people give it. Commands to a service have names behind them: ``restart_pod hello-0``."""
+    verb, *names = verb.split(" ")
+    return " ".join((verb.replace("_", "-"), *names))
 
 
 def agent_lines(pools: Sequence[PoolStatus]) -> list[Text]:

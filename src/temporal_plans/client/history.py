@@ -35,6 +35,11 @@ class HistoryVerbs(Verbs):
             runs=tuple(_as_begun(run, begun.get(run.plan, ())) for run in history.runs)
         )
 
+    async def service_log(self, service: str) -> CommandLog:
+        """What was told to a service itself: deployments, pod commands, its uninstall. Raises
+        ServiceNotFound."""
+        return await self._ask_service(service, "log", CommandLog)
+
     async def _log(self, plan_id: str) -> Sequence[LogEntry]:
         """The commands that a plan was given; none when it can't be asked."""
         try:

@@ -63,6 +63,8 @@ class ServicePlans:
         self._make = make
         self._changed = changed
         self._starting = {start.input.name: start for start in state.starting}
+        for start in state.starting:
+            outbox.hold(start.workflow_id)
 
     @property
     def history(self) -> RunHistory:
@@ -108,7 +110,8 @@ class ServicePlans:
     def start_ready(self, may_begin: Callable[[str], bool], *, config: int) -> None:
         """Start the pending plans whose former run is over."""
         for name in list(self.pending):
-            if not self.is_open(name) and name not in self._starting and may_begin(name):
+            free = name not in self._starting and not self._outbox.sending(self.workflow_id(name))
+            if free and not self.is_open(name) and may_begin(name):
                 self._start(name, self.pending.pop(name), config)
 
     def _start(self, name: str, begin: PlanBegin, config: int) -> None:
@@ -117,7 +120,7 @@ class ServicePlans:
             name=name,
             workflow_id=self.workflow_id(name),
             priority=PRIORITY.get(name, _OTHERS + len(self.records)),
-            run=old.run + 1 if old else 1,
+            run=self._last_number(name) + 1,
             open=True,
             changed=workflow.now(),
         )
@@ -135,6 +138,14 @@ class ServicePlans:
             )
         )
 
+    def _last_number(self, name: str) -> int:
+        """The number of a plan's last run. A plan that was dropped, and is back, counts on: a
+        number that was given before would be taken for started already."""
+        if name in self.records:
+            return self.records[name].run
+        runs = (one.run for one in self._runs if one.plan == name and name != RECOVERY)
+        return max(runs, default=0)
+
     def resume(self) -> None:
         """Start what the run before was about to start; ``start_plan`` does nothing twice."""
         for start in list(self._starting.values()):
@@ -142,6 +153,7 @@ class ServicePlans:
 
     def _execute(self, start: PlanStart) -> None:
         self._starting[start.input.name] = start
+        self._outbox.hold(start.workflow_id)
         asyncio.create_task(self._started(start))  # noqa: RUF006  # in _starting
 
     async def _started(self, start: PlanStart) -> None:
@@ -153,6 +165,7 @@ class ServicePlans:
             summary=f"start {name}",
         )
         del self._starting[name]
+        self._outbox.let(start.workflow_id)
         self._changed()
 
     # --- what plans say ---
@@ -174,6 +187,7 @@ class ServicePlans:
         return not report.open
 
     def _closed(self, name: str) -> None:
+        self._outbox.forget(self.workflow_id(name))
         if self.records[name].dropped:
             del self.records[name]
         self._changed()

@@ -94,18 +94,22 @@ def explain(
 
 def log(
     flags: ConnectionFlags,
-    plan: PlanArgument,
+    plan: Annotated[
+        str, typer.Argument(help="A plan; what the service itself was told when left out.")
+    ] = "",
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """The commands that a plan was given: when, by whom, why, and what they did."""
+    """The commands that a plan, or a service, was given: when, by whom, why, and what they did."""
     from temporal_plans.cli.listing import log_lines
-    from temporal_plans.cli.names import the_plan
+    from temporal_plans.cli.names import the_plan, the_service
     from temporal_plans.cli.output import print_json, say_all
     from temporal_plans.cli.running import ask
     from temporal_plans.messages.plan import CommandLog
 
     async def logged(client: "PlansClient") -> CommandLog:
+        if not plan:
+            return await client.service_log(await the_service(client, service))
         return await client.log(await the_plan(client, plan, service))
 
     commands = ask(flags, logged)
