@@ -12,6 +12,7 @@ from typing import Any
 from activities.site import build_site, fetch_page, install_site, prune_builds, record_release
 from temporalio.worker import Worker
 from workflows.close_release import CloseRelease
+from workflows.house_rules import asked_first, readiness_checked, smoke_tested
 from workflows.http_check import http_check
 from workflows.zones import zone_by_zone
 
@@ -31,7 +32,14 @@ ACTIVITIES: Sequence[Callable[..., Any]] = [
 
 
 async def main() -> None:
-    client = await connect(plugins=[PlansPlugin(strategies=STRATEGIES, step_kinds=STEP_KINDS)])
+    plugin = PlansPlugin(
+        strategies=STRATEGIES,
+        step_kinds=STEP_KINDS,
+        config_validators=[readiness_checked],
+        plan_customizers=[smoke_tested],
+        recoverers=[asked_first],
+    )
+    client = await connect(plugins=[plugin])
     with ThreadPoolExecutor() as executor:
         await Worker(
             client,

@@ -1,96 +1,24 @@
-"""The very commands that README.md prints run, and end as it says.
+"""The very commands that README.md prints run, and end and print as it says.
 
-A ``console`` block holds commands, each on a line that begins with ``$ ``, and what they print,
-which is not compared. All commands of the file run in order, each in a shell of its own, in a copy
-of the project's examples, with ``temporal`` and ``temporal-plan`` on the PATH and TEMPORAL_ADDRESS
-set. A command ends with 0; one that is to end otherwise says so in a comment, ``# exit code 1``.
-
-What can't be run here, because it never ends or would install things, stands in a block that
-follows an HTML comment with the reason: ``<!-- not run: never ends -->``.
+The walk-through has a test of its own, ``test_walkthrough``; how the text is read: ``readme``.
 """
 
-import re
 import shutil
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from acceptance.cluster import PROGRAMS, ROOT, Cluster, running_cluster
-from acceptance.programs import run
-
-README = ROOT / "README.md"
-LIMIT = 120.0
-
-_FENCE = re.compile(r"```(?P<language>\w*)\s*")
-_NOT_RUN = re.compile(r"<!--\s*not run:\s*(?P<reason>.*\S)\s*-->")
-_EXIT_CODE = re.compile(r"\s#.*\bexit code (?P<code>\d+)\s*$")
-_HEREDOC = re.compile(r"<<\s*'?(?P<word>\w+)'?\s*$")
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command of a console block, where it stands, and the exit code that it must have."""
-
-    text: str
-    line: int
-    code: int = 0
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.text}"
-
-
-def commands(markdown: str) -> Iterator[Command]:
-    """The commands to run. ValueError for a block that would be passed over by mistake."""
-    lines = iter(enumerate(markdown.splitlines(), start=1))
-    skipped = ""
-    for number, line in lines:
-        if reason := _NOT_RUN.fullmatch(line.strip()):
-            skipped = reason["reason"]
-        elif fence := _FENCE.fullmatch(line.strip()):
-            block = _until_fence(lines, number)
-            if fence["language"] == "console":
-                found = list(_commands_in(block))
-                if not found:
-                    raise ValueError(f"line {number}: a console block without a `$ ` line")
-                yield from () if skipped else found
-            elif skipped:
-                raise ValueError(f"line {number}: `not run` stands before a block that never is")
-            skipped = ""
-        elif line.strip() and skipped:
-            raise ValueError(f"line {number}: `not run` must stand right before a block")
-
-
-def _until_fence(lines: Iterator[tuple[int, str]], start: int) -> list[tuple[int, str]]:
-    block: list[tuple[int, str]] = []
-    for number, line in lines:
-        if line.strip() == "```":
-            return block
-        block.append((number, line))
-    raise ValueError(f"line {start}: a block without an end")
-
-
-def _commands_in(block: list[tuple[int, str]]) -> Iterator[Command]:
-    lines = iter(block)
-    for number, line in lines:
-        if not line.startswith("$ "):
-            continue
-        text = line.removeprefix("$ ")
-        while text.endswith("\\") or _open_heredoc(text):
-            following = next(lines, None)
-            if following is None:
-                raise ValueError(f"line {number}: the command goes on, and the block ends")
-            text += "\n" + following[1].removeprefix("> ")
-        code = _EXIT_CODE.search(text)
-        yield Command(text, number, int(code["code"]) if code else 0)
-
-
-def _open_heredoc(text: str) -> bool:
-    first, *rest = text.split("\n")
-    word = _HEREDOC.search(first)
-    return word is not None and word["word"] not in rest
-
+from acceptance.cluster import ROOT, Cluster, running_cluster
+from acceptance.readme import (
+    README,
+    WALKTHROUGH,
+    commands,
+    missing,
+    run_all,
+    section,
+    without_section,
+)
 
 # --- the runner -----------------------------------------------------------------------------------
 
@@ -124,8 +52,55 @@ def test_an_exit_code_that_is_told() -> None:
     assert command.code == 1
 
 
+def test_what_a_command_is_said_to_print() -> None:
+    first, second = commands("```console\n$ a\nsaid\n…\n$ b\n```\n")
+    assert (first.says, second.says) == (("said", "…"), ())
+
+
+LOOKS = [
+    pytest.param("temporal plan show deploy", True, id="show"),
+    pytest.param("temporal plan schedule list", True, id="schedule-list"),
+    pytest.param("temporal plan show deploy --watch", False, id="watch"),
+    pytest.param("temporal plan continue deploy", False, id="command"),
+    pytest.param("temporal plan schedule trigger x", False, id="schedule-trigger"),
+]
+
+
+@pytest.mark.parametrize(("text", "looks"), LOOKS)
+def test_what_may_be_repeated(text: str, looks: bool) -> None:
+    [command] = commands(f"```console\n$ {text}\n```\n")
+    assert command.looks is looks
+
+
+PRINTED = [
+    pytest.param("a b\nc", None, id="all"),
+    pytest.param("a   b\nmore\nc  ", None, id="spaces-and-more"),
+    pytest.param("c\na b", "c", id="another-order"),
+    pytest.param("a b c", "a b", id="part-of-a-line"),
+]
+
+
+@pytest.mark.parametrize(("printed", "absent"), PRINTED)
+def test_what_was_not_printed(printed: str, absent: str | None) -> None:
+    assert missing(("a b", "…", "c"), printed) == absent
+
+
+def test_dots_stand_for_anything() -> None:
+    assert missing(("web-0 … COMPLETE …",), "web-0 (1.5s) COMPLETE at last") is None
+    assert missing(("web-0 … COMPLETE",), "web-1 (1.5s) COMPLETE") == "web-0 … COMPLETE"
+
+
+def test_sections() -> None:
+    text = "# T\n```console\n$ a\n```\n## B\n```console\n$ b\n```\n## C\n```console\n$ c\n```\n"
+    assert [(c.text, c.line) for c in commands(section(text, "B"))] == [("b", 7)]
+    assert [(c.text, c.line) for c in commands(without_section(text, "B"))] == [("a", 3), ("c", 11)]
+    with pytest.raises(LookupError, match="'D'"):
+        section(text, "D")
+
+
 MISTAKES = [
-    pytest.param("```console\ntemporal plan list\n```\n", "without a `\\$ ` line", id="no-dollar"),
+    pytest.param("```console\ntemporal plan list\n```\n", "below a `\\$ ` line", id="no-dollar"),
+    pytest.param("```console\n```\n", "without a `\\$ ` line", id="empty"),
     pytest.param("```console\n$ a\n", "without an end", id="no-end"),
     pytest.param("<!-- not run: x -->\ntext\n```console\n$ a\n```\n", "right before", id="astray"),
     pytest.param("<!-- not run: x -->\n```python\n1\n```\n", "never is", id="needless"),
@@ -160,15 +135,5 @@ async def cluster_of_its_own() -> AsyncIterator[Cluster]:
 
 @pytest.mark.timeout(900)
 async def test_the_commands_of_the_readme(cluster_of_its_own: Cluster, workplace: Path) -> None:
-    to_run = list(commands(README.read_text()))
-    assert to_run, "README.md prints no command that could be run"
-    for command in to_run:
-        said = await run(
-            Path("/bin/sh"),
-            *("-c", command.text),
-            env={**cluster_of_its_own.env, "VIRTUAL_ENV": str(PROGRAMS.parent)},
-            cwd=workplace,
-            limit=LIMIT,
-        )
-        print(f"README.md, {command}\n{said.both}")
-        assert said.code == command.code, f"README.md, {command}\n{said}"
+    markdown = without_section(README.read_text(), WALKTHROUGH)
+    await run_all(markdown, cluster_of_its_own.env, workplace)

@@ -532,7 +532,17 @@ def test_pods_show_what_was_done_to_them(run: Run, gateway: FakeGateway) -> None
     assert run("pods").out.splitlines()[1].endswith("server PAUSED (to be removed)")
 
 
-# --- history and expectations -------------------------------------------------------------------
+# --- log, history and expectations --------------------------------------------------------------
+
+
+def test_log_of_the_service_itself(run: Run, gateway: FakeGateway) -> None:
+    entry = LogEntry(
+        at=THEN, verb="restart_pod my_pod-0", reason="stuck", by="me", via="update", outcome=DONE
+    )
+    answering(gateway, log=CommandLog(entries=(entry,)))
+    _, line = run("log").out.splitlines()
+    assert line.split()[2:6] == ["restart-pod", "my_pod-0", "me", "update"]
+    assert "stuck" in line
 
 
 def ran_before(number: int, status: Status = Status.COMPLETE, **changes: object) -> RunRecord:

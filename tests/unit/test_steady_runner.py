@@ -16,6 +16,7 @@ class Inner:
     def __init__(self) -> None:
         self.commands: list[WorkflowCommand] = []
         self.turns = 0
+        self.evicted: list[str] = []
 
     def activate(self, turn: WorkflowActivation) -> WorkflowActivationCompletion:
         self.turns += 1
@@ -28,7 +29,7 @@ class Inner:
 
 def turn(*jobs: str, at: int, replaying: bool = False, patch: str = "") -> WorkflowActivation:
     """``at``: the seconds of its workflow task; ``query`` is a direct one."""
-    made = WorkflowActivation(is_replaying=replaying, history_length=at * 5)
+    made = WorkflowActivation(run_id="run", is_replaying=replaying, history_length=at * 5)
     made.timestamp.seconds = at
     if patch:
         made.jobs.add().notify_has_patch.patch_id = patch
@@ -57,7 +58,7 @@ def kinds(completion: WorkflowActivationCompletion) -> list[str]:
 
 
 def begun(inner: Inner, *, updates: bool = True, replaying: bool = False, patch: str = "") -> Turns:
-    turns = Turns(inner.activate, has_updates=updates)
+    turns = Turns(inner.activate, has_updates=updates, evict=inner.evicted.append)
     turns.activate(turn("initialize_workflow", at=1, replaying=replaying, patch=patch))
     return turns
 
@@ -123,37 +124,56 @@ def test_runs_that_keep_to_it_are_marked(
 ) -> None:
     inner = Inner()
     inner.commands = [command("complete_workflow_execution")]
-    turns = Turns(inner.activate, has_updates=updates)
+    turns = Turns(inner.activate, has_updates=updates, evict=inner.evicted.append)
     first = turns.activate(turn("initialize_workflow", at=1, replaying=replaying, patch=patch))
     assert kinds(first) == ["set_patch_marker"] * left + ["complete_workflow_execution"]
     assert kinds(turns.activate(turn("fire_timer", at=2))) == [MEMOED] * left
 
 
+NEW, TAKEN_UP = False, True
+
+
 @pytest.mark.parametrize(
-    ("turns_taken", "refused"),
+    ("taken_up", "turns_taken", "forgotten"),
     [
-        pytest.param(["fire_timer 1", "query 1"], True, id="events-without-a-task"),
-        pytest.param(["fire_timer 1", "query 1", "query 1"], True, id="asked-twice"),
-        pytest.param(["fire_timer 2", "query 2"], False, id="a-task-and-a-query"),
-        pytest.param(["fire_timer 1", "query_workflow 1"], False, id="a-query-in-a-task"),
-        pytest.param(["query 1"], False, id="nothing-new"),
-        pytest.param(["local 1", "query 1"], False, id="a-local-activity"),
-        pytest.param(["do_update 1", "query 1"], False, id="an-update"),
-        pytest.param(["fire_timer 1", "fire_timer 2", "query 2"], False, id="a-task-since"),
+        pytest.param(NEW, ["fire_timer 1", "query 1"], True, id="events-without-a-task"),
+        pytest.param(NEW, ["fire_timer 1", "query 1", "query 1"], True, id="asked-twice"),
+        pytest.param(NEW, ["fire_timer 2", "query 2"], False, id="a-task-and-a-query"),
+        pytest.param(NEW, ["fire_timer 1", "query_workflow 1"], False, id="a-query-in-a-task"),
+        pytest.param(NEW, ["query 1"], False, id="nothing-new"),
+        pytest.param(NEW, ["local 1", "query 1"], False, id="a-local-activity"),
+        pytest.param(NEW, ["do_update 1", "query 1"], False, id="an-update"),
+        pytest.param(NEW, ["fire_timer 1", "fire_timer 2", "query 2"], False, id="a-task-since"),
+        pytest.param(TAKEN_UP, ["query 1"], False, id="taken-up-nothing-new"),
+        pytest.param(TAKEN_UP, ["replay 2", "query 2"], False, id="taken-up-to-its-last-task"),
+        pytest.param(TAKEN_UP, ["signal_workflow 2", "query 2"], True, id="taken-up-joined"),
+        pytest.param(
+            TAKEN_UP, ["replay 2", "fire_timer 2", "query 2"], True, id="taken-up-without-a-task"
+        ),
+        pytest.param(
+            TAKEN_UP,
+            ["signal_workflow 2", "signal_workflow 3", "query 3"],
+            False,
+            id="a-task-later",
+        ),
+        pytest.param(TAKEN_UP, ["do_update 2", "query 2"], False, id="taken-up-by-an-update"),
     ],
 )
 def test_after_a_query_with_more_than_the_tasks_brought_the_history_is_read_anew(
-    turns_taken: Sequence[str], refused: bool
+    taken_up: bool, turns_taken: Sequence[str], forgotten: bool
 ) -> None:
     inner = Inner()
-    turns = begun(inner, updates=False)
+    turns = begun(inner, updates=False, replaying=taken_up)
     for taken in turns_taken:
         job, at = taken.split()
-        assert turns.activate(turn(job, at=int(at))).HasField("successful")
+        replayed = job == "replay"
+        act = turn("fire_timer" if replayed else job, at=int(at), replaying=replayed)
+        assert turns.activate(act).HasField("successful")
+    assert set(inner.evicted) == ({"run"} if forgotten else set())
     taken_before = inner.turns
-    completion = turns.activate(turn("signal_workflow", at=3))
-    assert completion.HasField("failed") is refused
-    assert inner.turns == taken_before + (not refused)
-    if refused:
+    completion = turns.activate(turn("signal_workflow", at=9))
+    assert completion.HasField("failed") is forgotten
+    assert inner.turns == taken_before + (not forgotten)
+    if forgotten:
         assert completion.failed.failure.message == TAKEN_UP_ANEW
         assert turns.activate(turn("remove_from_cache", at=3)).HasField("successful")

@@ -1,4 +1,4 @@
-"""A workflow whose decisions depend on where its turns end."""
+"""Workflows whose decisions depend on where their turns end."""
 
 import asyncio
 from datetime import timedelta
@@ -32,3 +32,37 @@ class Clock:
     @workflow.query
     def rung(self) -> bool:
         return self._rung
+
+
+@workflow.defn
+class Doorbell:
+    """Sleeps whenever somebody rang, the longer the more often."""
+
+    def __init__(self) -> None:
+        self._rings = 0
+        self._rung = False
+
+    @workflow.run
+    async def run(self) -> None:
+        while True:
+            await workflow.wait_condition(lambda: self._rung)
+            self._rung = False
+            if self._rings > 1:
+                await workflow.sleep(timedelta(milliseconds=10 * self._rings))
+
+    @workflow.signal
+    def look(self) -> None:
+        """Nothing happens."""
+
+    @workflow.signal
+    def ring(self) -> None:
+        self._rings, self._rung = self._rings + 1, True
+
+    @workflow.update
+    def knock(self) -> int:
+        self.ring()
+        return self._rings
+
+    @workflow.query
+    def rings(self) -> int:
+        return self._rings

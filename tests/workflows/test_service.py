@@ -13,6 +13,7 @@ import pytest_asyncio
 from temporalio import activity, workflow
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
@@ -20,7 +21,7 @@ from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
 from temporal_plans.activities.pods import PodActivities
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.leases import Lease
-from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.plan import ApprovalWork, PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
@@ -457,3 +458,55 @@ async def test_a_pod_that_is_not_there_is_not_tried_again(
         await PodActivities(plans.client).prepare_pod(request)
     assert refused.value.non_retryable
     await handle.terminate()
+
+
+async def test_what_an_unheard_launch_was_to_replace_is_still_in_the_way(plans: Kit) -> None:
+    """Its step was interrupted after it was recorded, and before it killed anything."""
+    handle = await started(plans)
+    await record(handle, 0, "one")
+    await handle.signal(
+        "task_statuses", TaskStatuses(statuses=(report("one", 0, 1, TaskState.RUNNING),))
+    )
+    one, two = TaskRef(task_id="one", agent="a1"), TaskRef(task_id="two", agent="a1")
+    assert (await record(handle, 0, "two")).kill == (one,)
+    assert set((await record(handle, 0, "three")).kill) == {one, two}
+    await handle.terminate()
+
+
+async def test_a_plan_that_is_back_is_started(plans: Kit) -> None:
+    """It had a run before it was dropped, whose number must not be given again."""
+    approval = PhaseSpec(name="p", steps=(StepSpec(name="s", work=ApprovalWork()),))
+    backup = PlanSpec(name="backup", phases=(approval,))
+    deploy = PlanSpec(name="deploy", phases=(approval,))
+    handle = await started(plans, plans=(deploy, backup))
+    name = handle.id.removeprefix("service/")
+
+    async def deployed(*made: PlanSpec) -> None:
+        changed = ServiceInput(spec=spec(name), plans=made)
+        answer = await handle.execute_update("deploy", changed)
+        assert answer["outcome"]["code"] == 200
+
+    first = await _running(plans, f"{name}/backup")
+    await deployed(deploy)
+    end = time.monotonic() + 20
+    while any(plan.name == "backup" for plan in (await status(handle)).plans):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+    await deployed(deploy, backup)
+    assert await _running(plans, f"{name}/backup", other_than=first)
+    await handle.terminate()
+
+
+async def _running(plans: Kit, workflow_id: str, other_than: str = "") -> str:
+    """The run id of a workflow that runs, once it does."""
+    end = time.monotonic() + 20
+    while True:
+        try:
+            described = await plans.client.get_workflow_handle(workflow_id).describe()
+        except RPCError:
+            described = None
+        runs = described is not None and described.status is WorkflowExecutionStatus.RUNNING
+        if described is not None and runs and described.run_id not in (None, other_than):
+            return str(described.run_id)
+        assert time.monotonic() < end, workflow_id
+        await asyncio.sleep(0.05)

@@ -1,6 +1,8 @@
 """Histories of workers that know nothing but the history replay (worker.steady_runner)."""
 
 import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -10,7 +12,7 @@ from temporalio.worker import Replayer, Worker
 
 from temporal_plans.worker import steady_runner
 from temporal_plans.worker.plugin import PlansPlugin
-from workflows.clock_program import Clock
+from workflows.clock_program import Clock, Doorbell
 
 
 async def test_an_update_after_turns_without_commands_replays(
@@ -29,3 +31,54 @@ async def test_an_update_after_turns_without_commands_replays(
         history = await handle.fetch_history()
         await handle.terminate()
     await Replayer(workflows=[Clock], plugins=[plugin]).replay_workflow(history)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(["ring"], id="after-a-task-without-commands"),
+        pytest.param(["ring", "look"], id="after-two"),
+        pytest.param(["ring", "ring"], id="after-a-task-with-commands"),
+    ],
+)
+async def test_what_comes_while_a_query_waits_for_a_worker_replays(
+    env: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch, before: Sequence[str]
+) -> None:
+    """The query is answered first, with signals that no workflow task has delivered."""
+    monkeypatch.setattr(steady_runner, "OURS", (Doorbell.__module__,))
+    plugin = PlansPlugin()
+    client = await Client.connect(env.client.service_client.config.target_host, plugins=[plugin])
+    queue = f"doorbell-{uuid4()}"
+
+    def worker() -> Worker:
+        return Worker(
+            client,
+            task_queue=queue,
+            workflows=[Doorbell],
+            sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
+        )
+
+    handle = await client.start_workflow(Doorbell.run, id=queue, task_queue=queue)
+    async with worker():
+        for count, signal in enumerate(before, 1):
+            await handle.signal(signal)
+            async with asyncio.timeout(20):
+                while await handle.query(Doorbell.rings) < min(count, before.count("ring")):
+                    await asyncio.sleep(0.02)
+            await asyncio.sleep(0.2)  # it must have slept, too
+    asked = asyncio.create_task(handle.query(Doorbell.rings))
+    await asyncio.sleep(2)  # nobody says when the server holds the query
+    told = asyncio.create_task(handle.execute_update(Doorbell.knock))
+    await asyncio.sleep(0.3)
+    for _ in range(2):
+        await handle.signal(Doorbell.ring)
+    async with worker(), asyncio.timeout(30):
+        await asked
+        rings = before.count("ring") + 3
+        assert await told in range(1, rings + 1)
+        while await handle.query(Doorbell.rings) < rings:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.2)
+        history = await handle.fetch_history()
+        await handle.terminate()
+    await Replayer(workflows=[Doorbell], plugins=[plugin]).replay_workflow(history)

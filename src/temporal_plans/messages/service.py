@@ -391,7 +391,8 @@ class ServiceState(CompactValue):
     """What a Service carries from run to run.
 
     ``doomed`` are tasks that it has yet to kill; ``pending`` plans that are to begin; ``rejected``
-    why the newest configuration was refused.
+    why the newest configuration was refused; ``updates``: its plans are those of a service that had
+    been deployed before (reference 5.4).
     """
 
     configs: tuple[Configuration, ...] = ()
@@ -406,6 +407,7 @@ class ServiceState(CompactValue):
     leases: LeaseState = LeaseState()
     recovery: RecoveryState = RecoveryState()
     deployed_once: bool = False
+    updates: bool = False
     rejected: tuple[str, ...] = ()
     uninstalling: bool = False
     log: CommandLog = CommandLog()

@@ -5,7 +5,7 @@ worker made from it the workflows, the activities, the guard, and what developer
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pydantic
@@ -13,7 +13,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import DataConverter, DefaultPayloadConverter
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import UnsandboxedWorkflowRunner, WorkerConfig, WorkflowRunner
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from temporal_plans.activities.configurations import ConfigurationActivities
@@ -26,7 +26,7 @@ from temporal_plans.domain.change_check import ConfigValidator
 from temporal_plans.domain.plan_customizer import PlanCustomizer
 from temporal_plans.domain.recovery_book import Recoverer
 from temporal_plans.domain.strategies import NAMES, Select
-from temporal_plans.worker.steady_runner import SteadyRunner
+from temporal_plans.worker.steady_runner import Evictions, SteadyRunner
 from temporal_plans.workflows.guard import PlansInterceptor
 from temporal_plans.workflows.phase import Phase
 from temporal_plans.workflows.plan import Plan
@@ -81,12 +81,13 @@ class PlansPlugin(SimplePlugin):
         )
         _check(registry)
         self._registry = registry
+        self._evictions = Evictions()
         types = (*WORKFLOWS, UnknownWorkflow) if unknown else WORKFLOWS
         super().__init__(
             "temporal-plans.PlansPlugin",
             data_converter=_converter,
             workflows=list(types),
-            interceptors=[PlansInterceptor(registry, guard=guard)],
+            interceptors=[PlansInterceptor(registry, guard=guard), self._evictions],
             workflow_runner=lambda runner: _runner(runner, passthrough),
             workflow_failure_exception_types=[pydantic.ValidationError],
         )
@@ -101,6 +102,11 @@ class PlansPlugin(SimplePlugin):
                 *activities(client, self._registry),
             ]
         return config
+
+    async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
+        """Makes the worker known to the runs that it has to forget (``steady_runner``)."""
+        with self._evictions.of(worker):
+            await super().run_worker(worker, next)
 
 
 def activities(client: Client, registry: Registry) -> list[Callable[..., Any]]:

@@ -13,19 +13,33 @@ workflow fails its tasks from the next restart of its worker on. They are closed
    replay: a patch marker in the first turn tells.
 
 2. A query that waited for a worker, because the one before was killed, brings the history as it is
-   by then: with events that no workflow task has delivered yet. The SDK takes them in to answer,
-   and the workflow task that comes next has only the rest, although a replay finds all of them in
-   it. Such a turn is known by its time, which is that of the workflow task before. After it, the
-   next workflow task is failed once: the SDK then forgets the run, and reads its history anew.
+   by then: with events that no workflow task has delivered yet. The SDK takes them in to answer, at
+   the time of the workflow task before, and the workflow task that comes next has only the rest, or
+   nothing: then it ends with the commands of that turn, and the workflow is not even asked. So such
+   a run is forgotten as soon as it has answered, and its history is read anew. A turn is taken for
+   such a one when it has the time of the turn before; or when it is the first with something new in
+   a run that this worker has just taken up, because a workflow task without commands before it is
+   joined with it, and then it has that one's time. The second guess may be wrong, and costs no more
+   than a replay. A turn that comes all the same is refused, which has the SDK forget the run, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import cast
 
 from temporalio.api.common.v1 import Payload
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowInstance, WorkflowInstanceDetails
+from temporalio.worker import (
+    Interceptor,
+    UnsandboxedWorkflowRunner,
+    Worker,
+    WorkflowInboundInterceptor,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+    WorkflowInterceptorClassInput,
+)
 
 MEMO = "turn"
 """The memo that a turn leaves behind which came to nothing."""
@@ -33,12 +47,16 @@ MEMO = "turn"
 PATCH = "temporal-plans-turns"
 """The patch marker of runs that keep to the first rule."""
 
+EVICT = "temporal_plans_evict"
+"""The function outside the sandbox that has the worker forget the run of an id."""
+
 TAKEN_UP_ANEW = (
     "a query was answered with events that no workflow task had delivered yet;"
     " this task is failed once, so that the history is read anew"
 )
 
 Activate = Callable[[WorkflowActivation], WorkflowActivationCompletion]
+Evict = Callable[[str], None]
 
 _NO_TURN = frozenset({"query_workflow", "remove_from_cache"})
 _NOTHING_DECIDED = frozenset(
@@ -68,6 +86,34 @@ OURS: tuple[str, ...] = ("temporal_plans.",)
 histories must replay without this, should they do without the plugin one day."""
 
 
+class Evictions(Interceptor):
+    """Lets turns have their run forgotten, by those workers that were made known."""
+
+    def __init__(self) -> None:
+        self._workers: list[Worker] = []
+
+    @contextmanager
+    def of(self, worker: Worker) -> Generator[None]:
+        """As long as this worker runs."""
+        self._workers.append(worker)
+        try:
+            yield
+        finally:
+            self._workers.remove(worker)
+
+    def evict(self, run_id: str) -> None:
+        """Whoever has the run forgets it as soon as its turn is over; nobody else minds."""
+        for worker in self._workers:
+            bridge = worker._bridge_worker  # pyright: ignore[reportPrivateUsage]  # no public way
+            bridge.request_workflow_eviction(run_id)
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None:
+        input.unsafe_extern_functions[EVICT] = self.evict
+        return None
+
+
 class SteadyRunner(UnsandboxedWorkflowRunner):
     """Runs a workflow inside the sandbox, or without one."""
 
@@ -75,19 +121,24 @@ class SteadyRunner(UnsandboxedWorkflowRunner):
         instance = super().create_instance(det)
         if not det.defn.cls.__module__.startswith(OURS):
             return instance
-        turns = Turns(instance.activate, has_updates=bool(det.defn.updates))
+        evict = cast(Evict, det.extern_functions.get(EVICT, _nobody))
+        turns = Turns(instance.activate, has_updates=bool(det.defn.updates), evict=evict)
         instance.activate = turns.activate  # type: ignore[method-assign]
         return instance
 
 
 class Turns:
-    """The turns of one run in one worker. ``activate`` is the SDK's, of the workflow itself."""
+    """The turns of one run in one worker. ``activate`` is the SDK's, of the workflow itself;
+    ``evict`` has the worker forget the run of an id."""
 
-    def __init__(self, activate: Activate, *, has_updates: bool) -> None:
+    def __init__(self, activate: Activate, *, has_updates: bool, evict: Evict) -> None:
         self._activate = activate
         self._has_updates = has_updates
+        self._evict = evict
         self._closes = False
         self._time: tuple[int, int] | None = None
+        self._taken_up = False
+        self._new_turns = 0
         self._without_task = False
         self._ahead = False
 
@@ -95,7 +146,9 @@ class Turns:
         """Take a turn, or refuse it because the run is ahead of its workflow tasks."""
         kinds = {_kind(job) for job in act.jobs}
         if kinds <= _NO_TURN:
-            self._ahead |= self._without_task and any(map(_is_direct_query, act.jobs))
+            if self._without_task and any(map(_is_direct_query, act.jobs)):
+                self._ahead = True
+                self._evict(act.run_id)
             return self._activate(act)
         if self._ahead:
             return _refusal()
@@ -110,12 +163,20 @@ class Turns:
         return completion
 
     def _note(self, turn: WorkflowActivation, kinds: set[str]) -> None:
-        """Whether a workflow task brought it. An update comes with one, and the end of a local
-        activity comes within one."""
+        """Whether a workflow task brought it, for certain. An update comes with one, and the end of
+        a local activity comes within one."""
+        if "initialize_workflow" in kinds:
+            self._taken_up = turn.is_replaying
+        self._new_turns += not turn.is_replaying
+        first = self._taken_up and self._new_turns == 1
         time = turn.timestamp.seconds, turn.timestamp.nanos
         within = "do_update" in kinds or any(job.resolve_activity.is_local for job in turn.jobs)
-        self._without_task = time == self._time and not within
+        self._without_task = (time == self._time or first) and not within
         self._time = time
+
+
+def _nobody(_: str) -> None:
+    """Nobody asks a replayer anything."""
 
 
 def _kind(job: WorkflowActivationJob) -> str:

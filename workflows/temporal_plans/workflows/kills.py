@@ -20,6 +20,7 @@ class Kills:
 
     def __init__(self, doomed: Iterable[TaskRef], on_done: Callable[[], None]) -> None:
         self._doomed = {task.task_id: task for task in doomed}
+        self._under_way: set[str] = set()
         self._on_done = on_done
 
     @property
@@ -29,7 +30,8 @@ class Kills:
     def resume(self) -> None:
         """Kill what the run before left."""
         for task in self._doomed.values():
-            self._start(task, "was to be killed")
+            if task.task_id not in self._under_way:  # a message may have come before
+                self._start(task, "was to be killed")
 
     def kill(self, task: TaskRef, reason: str) -> None:
         if task.task_id not in self._doomed:
@@ -37,6 +39,7 @@ class Kills:
             self._start(task, reason)
 
     def _start(self, task: TaskRef, reason: str) -> None:
+        self._under_way.add(task.task_id)
         asyncio.create_task(self._killed(task, reason))  # noqa: RUF006  # in _doomed
 
     async def _killed(self, task: TaskRef, reason: str) -> None:
@@ -54,4 +57,5 @@ class Kills:
         except FailureError as error:
             workflow.logger.warning("task %s was not killed: %s", task.task_id, error)
         del self._doomed[task.task_id]
+        self._under_way.discard(task.task_id)
         self._on_done()

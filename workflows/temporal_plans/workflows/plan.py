@@ -105,7 +105,7 @@ class Plan(PlanVerbs):
         self._reports = PlanReports(self._board, self._revisions, input.context)
         self._leased = dict(input.leased)
         self._returning: set[str] = set()
-        self._begun = False
+        self._begun = self._told = False
         self._dirty = True
 
     @workflow.run
@@ -162,6 +162,7 @@ class Plan(PlanVerbs):
             await reporter.stop()
             told = self._over
             if told:
+                self._told = self._input.context is not None
                 await self._report_end()
             await workflow.wait_condition(
                 lambda: workflow.all_handlers_finished() and not self._returning
@@ -368,6 +369,8 @@ class Plan(PlanVerbs):
 
     @workflow.signal(name="faults", description="From its service: errors of a configuration.")
     def on_faults(self, message: PlanFaults) -> None:
+        if self._told:
+            return  # too late: its service has heard that it is over
         self._board.faults, self._dirty = message.errors, True
 
     # --- commands ---
@@ -401,6 +404,8 @@ class Plan(PlanVerbs):
             why = f" ({self._superseded.why})" if self._superseded.why else ""
             text = f"another run takes the place of this one{why}; it is ending, so ask the next"
             raise CommandRefused(409, text)
+        if self._told:
+            raise CommandRefused(409, "the plan has just ended; have its service start it again")
         return decide(self._board, self._id, verb, command)
 
     async def _carry_out(self, decision: Decision) -> Outcome:

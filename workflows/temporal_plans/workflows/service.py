@@ -28,7 +28,7 @@ from temporal_plans.domain.configuration import Configuration
 from temporal_plans.domain.errors import Problem, SpecError
 from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.initial_state import Former
-from temporal_plans.domain.leases import Settlement
+from temporal_plans.domain.leases import Lease, Settlement
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.plan import PlanSpec, StrategySpec
 from temporal_plans.domain.pod_verb import PodVerb
@@ -132,10 +132,12 @@ class Service:
         if self._installs:
             self._configs.accept(self._configuration(input))
         self._tasks = ServiceTasks(state)
-        self._outbox = Outbox(state.unsent)
+        self._outbox = Outbox(state.unsent, self._sent)
         self._kills = Kills(state.doomed, self._changed)
         self._pods = PodCommands(self._tasks, self._kills)
-        self._changes = ServiceChanges(input.spec.name, self._configs, self._tasks, self._registry)
+        self._changes = ServiceChanges(
+            input.spec.name, self._configs, self._tasks, self._registry, self.record_problem
+        )
         self._plans = ServicePlans(
             state,
             service=input.spec.name,
@@ -154,6 +156,7 @@ class Service:
         self._alarm = Alarm(self._changed)
         self._leases = state.leases
         self._deployed_once = state.deployed_once
+        self._updates = state.updates
         self._rejected = state.rejected
         self._uninstalling = state.uninstalling
         self._log = CommandLogger(state.log)
@@ -168,6 +171,11 @@ class Service:
 
     def _changed(self) -> None:
         self._dirty = True
+
+    def _sent(self) -> None:
+        """A plan begins only when nothing is on its way to the one before it."""
+        if self._plans.pending:
+            self._changed()
 
     # --- the run ---
 
@@ -216,7 +224,7 @@ class Service:
                 self._plans.begin(name, PlanBegin(interrupted=True, what="waits to be started"))
 
     def _planned(self) -> dict[str, PlanSpec]:
-        return self._changes.plans(self._configs.target, deployed_once=self._deployed_once)
+        return self._changes.plans(self._configs.target, deployed_once=self._updates)
 
     def _tend(self) -> None:
         """Do all that can be done now."""
@@ -288,6 +296,7 @@ class Service:
     async def _look_after(self) -> None:
         """A plan that was terminated can't report: its leases go back, its record is closed."""
         for plan in await self._plans.look_after():
+            self._tasks.forget_owners(plan.workflow_id)
             self._settle(leases.drop_plan(self._leases, plan.name))
         self._looked, self._looking = workflow.now(), False
         self._changed()
@@ -332,6 +341,7 @@ class Service:
                 leases=self._leases,
                 recovery=self._recovery.state,
                 deployed_once=self._deployed_once,
+                updates=self._updates,
                 rejected=self._rejected,
                 uninstalling=self._uninstalling,
                 log=self._log.log,
@@ -377,15 +387,20 @@ class Service:
         target = self._configs.target
         common["context"] = common["context"].but(config_id=target.id)
         spec = rolled_out(self._specs[DEPLOY], begin.rollout)
-        state = None if begin.first else self._changes.initial(spec, self._former(begin))
+        # One that is begun again goes on from its end; from this, if it was terminated.
+        state = self._changes.initial(spec, self._former(begin))
         return plan_input(spec, state=state, errors=self._rejected, **common)
 
     def _former(self, begin: PlanBegin) -> Former | None:
         """The deployment that this one takes the place of, as far as somebody forced it."""
         if not begin.forced:
             return None
-        configuration = self._configs.get(begin.former)
-        plans = self._changes.plans(configuration, deployed_once=self._deployed_once)
+        try:
+            configuration = self._configs.get(begin.former)
+            plans = self._changes.plans(configuration, deployed_once=self._deployed_once)
+        except (ApplicationError, SpecError) as error:
+            self.record_problem("deploy", f"what was forced is not kept: {error}")
+            return None
         return Former.forced(plans[DEPLOY], begin.forced, configuration.spec)
 
     @workflow.signal(name="plan_changed", description="From a plan: its status, or its end.")
@@ -394,6 +409,7 @@ class Service:
         if report.plan == RECOVERY:
             self._recovery.heard(report, workflow.now())
         if over:
+            self._tasks.forget_owners(report.workflow_id)
             self._settle(leases.drop_plan(self._leases, report.plan))
         if report.plan == DEPLOY and over:
             self._deploy_ended(report)
@@ -420,10 +436,13 @@ class Service:
         outcome = self._start_again(start)
         verb = f"{start.verb} {start.plan}"
         self._log.command(verb, start, outcome, via="update", now=workflow.now())
-        await workflow.wait_condition(lambda: self._plans.settled(start.plan))
+        await wait_or_timeout(lambda: self._plans.settled(start.plan), ANSWER_WITHIN)
         return outcome
 
     def _start_again(self, start: StartPlan) -> Outcome:
+        if self._uninstalling or start.plan not in self._specs:  # since it was checked
+            text = f"plan {start.plan} is no longer there to be started"
+            return Outcome(code=409, message=text, changed=False)
         if self._plans.is_open(start.plan) or not self._plans.settled(start.plan):
             text = f"plan {start.plan} is running; give it the command itself"
             return Outcome(code=208, message=text, changed=False)
@@ -501,12 +520,13 @@ class Service:
     async def _deploy(self, input: ServiceInput, source: str = "") -> DeployResult:
         async with self._changing:
             target = self._configs.target
-            if (input.spec, input.plans) == (target.spec, target.plans):
+            same = (input.spec, input.plans) == (target.spec, target.plans)
+            problems = () if same else await self._check(target, input)
+            self._refuse_when_going()  # it may have begun to go while this waited
+            if same:
                 result = self._deploy_again(input)
-            elif problems := await self._check(target, input):
+            elif problems:
                 result = self._reject(input, problems)
-            elif self._uninstalling:
-                raise refusal(409, f"service {self._spec.name} is being uninstalled")
             else:
                 result = self._accept(input, source)
             await wait_or_timeout(lambda: self._plans.settled(DEPLOY), ANSWER_WITHIN)
@@ -573,10 +593,13 @@ class Service:
     def _accept(self, input: ServiceInput, source: str) -> DeployResult:
         before, change = self._specs, self._changes.changes(input)
         before_id = self._configs.target.id
-        self._configs.accept(self._configuration(input, source))
+        configuration = self._configuration(input, source)
+        specs = self._changes.plans(configuration, deployed_once=self._deployed_once)
+        self._configs.accept(configuration)
+        self._updates = self._deployed_once
         self._input = self._input.but(backoff=input.backoff, recovery=input.recovery)
         self._rejected, self._announced = (), True
-        self._specs = self._planned()
+        self._specs = specs
         for record in self._changes.take_effect(tuple(self._specs.values())):
             self._kills.kill(record.ref, "no plan has it any more")
         used = {record.config_id for record in self._tasks.records.values()}
@@ -592,7 +615,7 @@ class Service:
 
     def _change_others(self, before: dict[str, PlanSpec]) -> None:
         """Plans beside deploy: those that changed begin anew, WAITING; others are left alone."""
-        for name in [*before, *self._specs]:
+        for name in dict.fromkeys((*before, *self._specs)):
             if name == DEPLOY or before.get(name) == self._specs.get(name):
                 continue
             if name in self._specs:
@@ -664,6 +687,7 @@ class Service:
 
     @workflow.update(name="retire_task", description="From a step: kill it, for good.")
     async def retire_task(self, request: RetireTask) -> Retired:
+        self._refuse_when_wanted(request.task)
         record = self._tasks.records.get(request.task)
         if record is None or (request.task_id and record.task_id != request.task_id):
             return Retired(dead=True)
@@ -675,12 +699,21 @@ class Service:
         said = f"task {record.task_id} on agent {record.agent} is {state.state if state else 'new'}"
         return Retired(dead=self._dead(record), agent=record.agent, reason=said)
 
+    def _refuse_when_wanted(self, task: str) -> None:
+        """A decommission that was called off may not have heard of it yet."""
+        record = self._tasks.records.get(task)
+        if record is None or self._uninstalling:
+            return
+        if not self._changes.is_going(record.pod, record.index):
+            raise refusal(409, f"task {task} is not to be taken away any more")
+
     def _dead(self, record: TaskRecord) -> bool:
         now = self._tasks.records.get(record.name)
         return now is None or now.task_id != record.task_id or not now.live
 
     @workflow.update(name="erase_task", description="From a step: forget a task.")
     def erase_task(self, request: EraseTask) -> None:
+        self._refuse_when_wanted(request.task)
         self._tasks.erase(request.task)
         self._recovery.forget_task(request.task)
         self._changed()
@@ -773,11 +806,18 @@ class Service:
     def on_leases(self, request: LeaseRequest) -> None:
         for lease in self._leases.held:
             if lease.phase == request.phase and (request.ended or lease.step in request.returns):
-                self._tasks.forget_owner(lease)
+                self._let_go(lease)
         settlement = leases.request(
             self._leases, request.wants, request.returns, request.phase, request.ended
         )
         self._settle(settlement)
+
+    def _let_go(self, lease: Lease) -> None:
+        """A task that has failed already was not seen by its step, which had what it wanted."""
+        for record in self._tasks.forget_owner(lease):
+            had_begun = record.goal == Goal.RUNNING and record.running_since is not None
+            if had_begun and not record.live:
+                self._recovery.ended(record, self._input.backoff, workflow.now())
 
     def _settle(self, settlement: Settlement) -> None:
         """Keep the book's new state, and tell every phase what it was given or waits for."""

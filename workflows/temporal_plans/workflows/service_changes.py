@@ -1,6 +1,6 @@
 """What a service's plans are, and what a new configuration makes of them (reference 5.4-5.8)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from temporalio import workflow
 
@@ -9,6 +9,7 @@ from temporal_plans.domain.change import PodChange
 from temporal_plans.domain.comparison import pod_changes, relabelled
 from temporal_plans.domain.configuration import Configuration
 from temporal_plans.domain.deployable import DEPLOY, plans_of, problems
+from temporal_plans.domain.errors import SpecError
 from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.initial_state import Former, initial_state
 from temporal_plans.domain.plan import PlanSpec
@@ -34,9 +35,16 @@ class ServiceChanges:
     """Reads configurations and task records; ``take_effect`` and ``relabel`` change records."""
 
     def __init__(
-        self, name: str, configs: ServiceConfigs, tasks: ServiceTasks, registry: Registry
+        self,
+        name: str,
+        configs: ServiceConfigs,
+        tasks: ServiceTasks,
+        registry: Registry,
+        problem: Callable[[str, str], None],
     ) -> None:
+        """``problem`` takes what developers' code did wrong."""
         self._name = name
+        self._problem = problem
         self._configs = configs
         self._tasks = tasks
         self._registry = registry
@@ -63,15 +71,22 @@ class ServiceChanges:
         """The plan that takes away what the target no longer has; None when that is nothing."""
         spec = self._configs.target.spec
         plan = decommission_plan(spec, self._tasks.records, self._tasks.reservations)
-        if plan is None:
-            return None
-        return customized(plan, spec, self._registry.plan_customizers)
+        return None if plan is None else self._customized(plan)
 
     def uninstall(self) -> PlanSpec:
         """The plan that takes all away."""
         spec = self._configs.target.spec
         plan = uninstall_plan(spec, self._tasks.records, self._tasks.reservations)
-        return customized(plan, spec, self._registry.plan_customizers)
+        return self._customized(plan)
+
+    def _customized(self, plan: PlanSpec) -> PlanSpec:
+        """As developers have it. Nobody could check that before; one that fails changes nothing,
+        for a service has to be able to go."""
+        try:
+            return customized(plan, self._configs.target.spec, self._registry.plan_customizers)
+        except SpecError as error:
+            self._problem(plan.name, f"it runs as it was generated: {error}")
+            return plan
 
     # --- a new configuration ---
 
@@ -97,6 +112,11 @@ class ServiceChanges:
                 del self._tasks.overrides[name]
         records = unneeded(self._tasks.records, plans)
         return [record for record in records if (record.pod, record.index) not in going]
+
+    def is_going(self, pod: str, index: int) -> bool:
+        """Whether the target has no such pod instance any more."""
+        wanted = {one.type: one.count for one in self._configs.target.spec.pods}
+        return index >= wanted.get(pod, 0)
 
     def _going(self) -> Sequence[tuple[str, int]]:
         spec = self._configs.target.spec

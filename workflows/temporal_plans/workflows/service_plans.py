@@ -259,11 +259,14 @@ class ServicePlans:
             self._runs.remove(same[0])
             self._dropped += 1
 
-    def end_run(self, plan: str, run: int, what: str, now: datetime) -> None:
-        """What was remembered as a run is complete."""
+    def end_run(
+        self, plan: str, run: int, what: str, now: datetime, *, superseded: bool = False
+    ) -> None:
+        """What was remembered as a run is complete, or something else took its place."""
         for index, one in enumerate(self._runs):
             if (one.plan, one.run, one.what, one.ended) == (plan, run, what, None):
-                self._runs[index] = one.but(status=Status.COMPLETE, ended=now)
+                status = one.status if superseded else Status.COMPLETE
+                self._runs[index] = one.but(status=status, superseded=superseded, ended=now)
 
     def last_run(self, plan: str) -> RunRecord:
         """The newest run of a plan that was begun."""

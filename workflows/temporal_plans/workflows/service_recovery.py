@@ -180,6 +180,10 @@ class ServiceRecovery:
         for text in decision.problems:
             self._problem("recovery", text)
         known = {(one.instance, one.revision) for one in self._book.recoveries}
+        kept = {(one.instance, one.revision) for one in decision.book.recoveries}
+        for one in self._book.recoveries:
+            if (one.instance, one.revision) not in kept and self._report.open(one):
+                self._plans.end_run(RECOVERY, one.revision, _text(one), now, superseded=True)
         self._book = decision.book
         for one in self._book.recoveries:
             if (one.instance, one.revision) not in known:

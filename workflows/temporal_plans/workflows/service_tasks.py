@@ -16,6 +16,10 @@ LAST = 2**31 - 1
 """The sequence of a word after which nothing about the task is heard any more."""
 
 
+UNHEARD = 20
+"""Launches in a row that nothing was heard of whose tasks are still looked for."""
+
+
 class News(NamedTuple):
     """What a status means: a record has changed by it, or its task must be killed."""
 
@@ -130,13 +134,15 @@ class ServiceTasks:
     def _in_the_way(self, intent: LaunchIntent, pod: PodSpec) -> tuple[TaskRef, ...]:
         """Live tasks of the pod in a resource set that is about to be used (reference 3.7)."""
         sets = {pod.task(launch.task).resource_set for launch in intent.tasks}
-        return tuple(
-            record.ref
-            for record in self.records.values()
-            if (record.pod, record.index) == (intent.pod, intent.index)
-            and record.resource_set in sets
-            and (record.live or _may_still_run(record, intent.reservation.agent))
-        )
+        found: dict[str, TaskRef] = {}
+        for record in self.of_pod(intent.pod, intent.index):
+            if record.resource_set not in sets:
+                continue
+            if record.live or _may_still_run(record, intent.reservation.agent):
+                found[record.task_id] = record.ref
+            if record.status is None:  # it may have been given up before it made room for itself
+                found.update({task.task_id: task for task in record.kills[:UNHEARD]})
+        return tuple(found.values())
 
     def take(self, status: TaskStatus) -> News:
         """Keep a status. Late ones of the newest launch are dropped; others' tasks are zombies."""
@@ -172,12 +178,22 @@ class ServiceTasks:
                 found.append(record.status)
         return tuple(found)
 
-    def forget_owner(self, lease: Lease) -> None:
-        """The step is done with its tasks: nobody is to be told about them any more."""
+    def forget_owner(self, lease: Lease) -> list[TaskRecord]:
+        """The step is done with its tasks: nobody is to be told about them any more. Those that it
+        followed."""
+        followed: list[TaskRecord] = []
         for task in lease.tasks:
             name = task_instance_name(lease.pod, lease.index, task)
             record = self.records.get(name)
             if record is not None and record.owner.startswith(lease.phase):
+                self.records[name] = record.but(owner="")
+                followed.append(self.records[name])
+        return followed
+
+    def forget_owners(self, plan: str) -> None:
+        """The plan (a workflow id) is over, and none of its steps follows anything any more."""
+        for name, record in self.records.items():
+            if record.owner.startswith(f"{plan}/"):
                 self.records[name] = record.but(owner="")
 
     def lost_with(

@@ -238,7 +238,7 @@ def add_to(app: typer.Typer) -> None:
         "temporal-plan explain deploy",
         "temporal-plan explain deploy world 'world-1:[server]'",
     )
-    offer(app, log, "log", "temporal-plan log deploy")
+    offer(app, log, "log", "temporal-plan log deploy", "temporal-plan log -s hello-world")
     offer(
         app,
         history,

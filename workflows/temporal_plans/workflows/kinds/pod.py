@@ -11,6 +11,8 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from temporal_plans.domain import transitions
 from temporal_plans.domain.cluster import Refusal, reservation_key
@@ -44,6 +46,8 @@ QUICK_RETRY = RetryPolicy(
 )
 HEARTBEAT = timedelta(seconds=10)
 """An agent that dies in an activity is noticed after this long."""
+ANSWERS_WITHIN = timedelta(seconds=20)
+"""How long a pod that moves waits for the agent that it leaves to kill it there."""
 
 
 _UNDER_WAY = (Status.STARTING, Status.STARTED)
@@ -112,7 +116,7 @@ async def _launch(
     reservation = prepared.reservation
     assert reservation is not None
     step.committed = True  # what is in the way goes now: an interrupt comes too late
-    await _kill(prepared.kill, step.name)
+    await _kill(prepared.kill, step.name, reservation.agent)
     step.set(transitions.launched(step.state, _progress(work, prepared.tasks), workflow.now()))
     launch = asyncio.create_task(
         _start(
@@ -169,26 +173,35 @@ async def _start(launch: LaunchInput, name: str) -> "TaskStatuses | Exception":
         return error
 
 
-async def _kill(places: Iterable[TaskRef], name: str) -> None:
-    """Kill what is in the way, on all agents at once; returns when it is dead."""
+async def _kill(places: Iterable[TaskRef], name: str, here: str) -> None:
+    """Kill what is in the way, on all agents at once; returns when it is dead.
+
+    A pod that moves does not wait for an agent that does not answer: what ran there is destroyed
+    with its reservation when the agent is back.
+    """
     by_agent: dict[str, list[str]] = defaultdict(list)
     for place in places:
         by_agent[place.agent].append(place.task_id)
-    await asyncio.gather(
-        *(
-            workflow.execute_activity(
-                "kill",
-                KillInput(task_ids=tuple(ids), reason=f"replaced by {name}"),
-                result_type=TaskStatuses,
-                task_queue=agent_queue(agent),
-                start_to_close_timeout=timedelta(hours=2),
-                heartbeat_timeout=HEARTBEAT,
-                retry_policy=QUICK_RETRY,
-                summary=f"make room for {name}",
-            )
-            for agent, ids in by_agent.items()
+    await asyncio.gather(*(_kill_on(agent, ids, name, here) for agent, ids in by_agent.items()))
+
+
+async def _kill_on(agent: str, ids: list[str], name: str, here: str) -> None:
+    try:
+        await workflow.execute_activity(
+            "kill",
+            KillInput(task_ids=tuple(ids), reason=f"replaced by {name}"),
+            result_type=TaskStatuses,
+            task_queue=agent_queue(agent),
+            schedule_to_start_timeout=None if agent == here else ANSWERS_WITHIN,
+            start_to_close_timeout=timedelta(hours=2),
+            heartbeat_timeout=HEARTBEAT,
+            retry_policy=QUICK_RETRY,
+            summary=f"make room for {name}",
         )
-    )
+    except ActivityError as error:
+        if agent == here or not isinstance(error.cause, ActivityTimeoutError):
+            raise
+        workflow.logger.warning("%s does not wait for agent %s: %s", name, agent, error.cause)
 
 
 async def _subscribe(step: StepContext, context: ServiceContext) -> None:
