@@ -115,7 +115,9 @@ async def release_in_pool(client: Client, request: ReleaseInput) -> ReleaseResul
 
 async def release_once(client: Client, request: ReleaseInput) -> ReleaseResult:
     """Give a reservation up, and say how far its agent is with destroying it."""
-    question = ReleaseRequest(key=request.key, destroy=request.destroy)
+    question = ReleaseRequest(
+        key=request.key, reservation=request.reservation, destroy=request.destroy
+    )
     async with _lanes(client).releases:
         return await _update(client, request.pool, "release", question, ReleaseResult, None)
 

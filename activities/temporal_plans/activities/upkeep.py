@@ -99,7 +99,8 @@ class UpkeepActivities:
 
         async def look() -> _Look:
             answer = await release_once(
-                self._client, ReleaseInput(pool=request.pool, key=request.key)
+                self._client,
+                ReleaseInput(pool=request.pool, key=request.key, reservation=request.reservation),
             )
             if not answer.agent:
                 return _Look()
@@ -112,7 +113,7 @@ class UpkeepActivities:
 
         result = await _round(request.known, look)
         if result.done:
-            await self._tell_released(request.service, request.key)
+            await self._tell_released(request.service, request.key, request.reservation)
         return result
 
     @activity.defn(name="erase_task")
@@ -160,9 +161,10 @@ class UpkeepActivities:
             raise ApplicationError(text, type="NoService", non_retryable=True) from error
         return answer
 
-    async def _tell_released(self, service: str, key: str) -> None:
+    async def _tell_released(self, service: str, key: str, reservation: str) -> None:
+        message = Released(key=key, reservation=reservation)
         try:
-            await self._client.get_workflow_handle(service).signal("released", Released(key=key))
+            await self._client.get_workflow_handle(service).signal("released", message)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:  # a service that is gone holds nothing
                 raise

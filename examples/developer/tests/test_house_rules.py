@@ -13,21 +13,22 @@ from temporal_plans.domain.recovery import FailedPod
 from temporal_plans.domain.recovery_book import RecoverySituation
 from temporal_plans.domain.removal import uninstall_plan
 from temporal_plans.domain.service import ServiceSpec
-from temporal_plans.loading.service import load_service_text
+from temporal_plans.loading.service import load_service
 
-WEB = Path(worker.__file__).with_name("web.yml").read_text()
+WEB = Path(worker.__file__).with_name("web.yml")
 VALUES: Mapping[str, str] = {"PORT": "8098", "VERSION": "1.0"}
 
 
 @pytest.fixture
 def web() -> ServiceSpec:
-    return load_service_text(WEB, VALUES)
+    return load_service(WEB, VALUES)
 
 
-def test_a_server_without_a_readiness_check_is_refused(web: ServiceSpec) -> None:
+def test_a_server_without_a_readiness_check_is_refused(web: ServiceSpec, tmp_path: Path) -> None:
     assert list(readiness_checked(None, web)) == []
-    unready = load_service_text(WEB[: WEB.index("        readiness-check:")], VALUES)
-    [problem] = readiness_checked(web, unready)
+    unready = tmp_path / "web.yml"
+    unready.write_text(WEB.read_text().partition("        readiness-check:")[0])
+    [problem] = readiness_checked(web, load_service(unready, VALUES))
     assert problem.path == "pods.web.tasks.server.readiness-check"
 
 

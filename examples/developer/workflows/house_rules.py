@@ -5,8 +5,6 @@ They are asked inside workflows, so they look at nothing but their arguments: no
 
 from collections.abc import Iterator, Sequence
 
-from workflows.http_check import HttpCheck
-
 from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.plan import (
     ApprovalWork,
@@ -20,13 +18,14 @@ from temporal_plans.domain.plan import (
 from temporal_plans.domain.recovery import FailedPod
 from temporal_plans.domain.recovery_book import RecoverySituation
 from temporal_plans.domain.service import Goal, ServiceSpec
+from workflows.http_check import HttpCheck
 
 SERIAL = StrategySpec(name="serial")
 
 
 def readiness_checked(before: ServiceSpec | None, after: ServiceSpec) -> Iterator[Problem]:
-    """A configuration validator: what runs for ever says when it is ready. Without that a deployment
-    goes on to the next pod while this one may not even answer."""
+    """A configuration validator: what runs for ever says when it is ready. Without that a
+    deployment goes on to the next pod while this one may not even answer."""
     for pod in after.pods:
         for task in pod.tasks:
             if task.goal is Goal.RUNNING and task.readiness_check is None:
@@ -62,7 +61,7 @@ def _page_checks(service: ServiceSpec) -> Iterator[StepSpec]:
 
 
 def asked_first(failed: FailedPod, situation: RecoverySituation) -> Sequence[PhaseSpec] | None:
-    """A recoverer: a replacement costs the pod's data. Unless an operator ordered it, one is asked."""
+    """A recoverer: a replacement costs the pod's data, so somebody is asked first."""
     if not failed.permanent or failed.ordered:
         return None
     question = f"Give up the data of {failed.name}? {failed.why}"

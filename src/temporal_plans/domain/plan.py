@@ -87,12 +87,14 @@ class KillWork(CompactValue):
 
 
 class UnreserveWork(CompactValue):
-    """Give a resource on an agent back (reference 7.2, 8.2): ``resource`` is its id, ``key`` the
-    reservation that it belongs to, ``agent`` where that is."""
+    """Give a resource on an agent back (reference 7.2, 8.2): ``resource`` is its id, ``key`` and
+    ``reservation`` (its id) the reservation that it belongs to, ``agent`` where that is. One that
+    has since taken its place under the key is left alone."""
 
     kind: Literal["unreserve"] = "unreserve"
     resource: str
     key: str
+    reservation: str = ""
     agent: str = ""
 
 

@@ -168,7 +168,9 @@ def _unreserve_steps(reservations: Iterable[Reservation]) -> Iterator[StepSpec]:
     for held, resource in resources.values():
         yield _step(
             f"unreserve-{resource.id}",
-            UnreserveWork(resource=resource.id, key=held.key, agent=held.agent),
+            UnreserveWork(
+                resource=resource.id, key=held.key, reservation=held.id, agent=held.agent
+            ),
         )
 
 

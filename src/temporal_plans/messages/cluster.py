@@ -52,11 +52,13 @@ class ReserveResult(CompactValue):
 class ReleaseInput(CompactValue):
     """Input of the activity ``release``: give a reservation, or a waiting requirement, up.
 
-    Volumes on the agent are destroyed unless the agent is lost. Releasing what is not held is fine.
+    ``reservation``: the id of the one that is meant; another under the key is left alone. Volumes
+    on the agent are destroyed unless the agent is lost. Releasing what is not held is fine.
     """
 
     pool: str
     key: str
+    reservation: str = ""
     destroy: bool = True
 
 
@@ -97,10 +99,12 @@ class ReservationKey(CompactValue):
 
 
 class ReleaseRequest(CompactValue):
-    """Argument of the Pool's update ``release``. ``destroy``: the agent kills what runs there and
-    deletes its volumes; until it has, the resources are not offered to others."""
+    """Argument of the Pool's update ``release``. ``reservation``: the id of the one that is meant;
+    another under the key is left alone (empty: any). ``destroy``: the agent kills what runs there
+    and deletes its volumes; until it has, the resources are not offered to others."""
 
     key: str
+    reservation: str = ""
     destroy: bool = True
 
 

@@ -43,8 +43,9 @@ class ServiceInput(CompactValue):
     """Input of the Service workflow: what to deploy, and where.
 
     ``plans`` replaces what would be generated from ``spec``; ``by`` and ``reason`` are kept with
-    the configuration; ``rollout`` holds for this deployment only. ``state`` is the engine's own,
-    and so is ``history_limit``: events after which it continues as new.
+    the configuration; ``rollout`` holds for this deployment only. ``state`` is the engine's own
+    (``packed`` when it is large, see ``packed_state``), and so is ``history_limit``: events after
+    which it continues as new.
     """
 
     spec: ServiceSpec
@@ -56,6 +57,7 @@ class ServiceInput(CompactValue):
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
     state: "ServiceState | None" = None
+    packed: str = ""
     history_limit: int = Field(default=SERVICE_HISTORY, ge=50)
 
 
@@ -307,9 +309,11 @@ class EraseTask(CompactValue):
 
 
 class Released(CompactValue):
-    """Signal ``released`` to a Service: the Pool has taken this reservation back."""
+    """Signal ``released`` to a Service: the Pool has taken this reservation back. ``reservation``
+    is its id; empty: whichever is under the key."""
 
     key: str
+    reservation: str = ""
 
 
 class ServiceResult(CompactValue):

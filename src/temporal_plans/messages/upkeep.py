@@ -25,6 +25,7 @@ class ReleaseReservationInput(CompactValue):
     service: str
     pool: str
     key: str
+    reservation: str = ""
     known: str = ""
 
 

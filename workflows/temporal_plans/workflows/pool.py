@@ -134,6 +134,8 @@ class PoolWorkflow:
     @workflow.update(name="release", description="Give a reservation or a waiting request up.")
     async def release(self, request: ReleaseRequest) -> ReleaseResult:
         held = self._ledger.reservations.get(request.key)
+        if held is not None and request.reservation not in ("", held.id):
+            return ReleaseResult()  # what was meant was given up before; this is its successor
         self._apply(
             pool.release(self._ledger, request.key, workflow.now(), destroy=request.destroy)
         )

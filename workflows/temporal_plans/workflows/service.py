@@ -46,6 +46,7 @@ from temporal_plans.messages.cluster import (
     LaunchOrder,
     TaskStatuses,
 )
+from temporal_plans.messages.packed_state import packed, unpacked
 from temporal_plans.messages.plan import (
     CommandLog,
     FirstCommand,
@@ -124,8 +125,8 @@ class Service:
 
     @workflow.init
     def __init__(self, input: ServiceInput) -> None:
-        state = input.state or ServiceState()
-        self._input = input
+        state, self._fault = _state_of(input)
+        self._input = input.but(state=None, packed="")
         self._registry = registry()
         self._configs = ServiceConfigs(state.configs, state.target)
         self._installs = not self._configs.has_target
@@ -181,6 +182,8 @@ class Service:
 
     @workflow.run
     async def run(self, input: ServiceInput) -> ServiceResult:
+        if self._fault:
+            raise ApplicationError(self._fault, type="InvalidService", non_retryable=True)
         if self._installs:
             await self._install()
         self._outbox.resume()
@@ -327,28 +330,29 @@ class Service:
 
     def _carried(self) -> ServiceInput:
         """The next run's input. This run sends nothing from here on."""
-        return self._input.but(
-            state=ServiceState(
-                configs=self._configs.all,
-                target=self._configs.target.id,
-                tasks=self._tasks.records,
-                reservations=self._tasks.reservations,
-                overrides=self._tasks.overrides,
-                plans=self._plans.records,
-                pending=self._plans.pending,
-                starting=self._plans.starting,
-                runs=self._plans.history,
-                leases=self._leases,
-                recovery=self._recovery.state,
-                deployed_once=self._deployed_once,
-                updates=self._updates,
-                rejected=self._rejected,
-                uninstalling=self._uninstalling,
-                log=self._log.log,
-                unsent=self._outbox.close(),
-                doomed=self._kills.doomed,
-            )
+        state = ServiceState(
+            configs=self._configs.all,
+            target=self._configs.target.id,
+            tasks=self._tasks.records,
+            reservations=self._tasks.reservations,
+            overrides=self._tasks.overrides,
+            plans=self._plans.records,
+            pending=self._plans.pending,
+            starting=self._plans.starting,
+            runs=self._plans.history,
+            leases=self._leases,
+            recovery=self._recovery.state,
+            deployed_once=self._deployed_once,
+            updates=self._updates,
+            rejected=self._rejected,
+            uninstalling=self._uninstalling,
+            log=self._log.log,
+            unsent=self._outbox.close(),
+            doomed=self._kills.doomed,
         )
+        if text := packed(state):
+            return self._input.but(state=None, packed=text)
+        return self._input.but(state=state, packed="")
 
     @property
     def _spec(self) -> ServiceSpec:
@@ -720,7 +724,9 @@ class Service:
 
     @workflow.signal(name="released", description="From a step: the pool took this back.")
     def on_released(self, message: Released) -> None:
-        self._tasks.reservations.pop(message.key, None)
+        held = self._tasks.reservations.get(message.key)
+        if held is not None and message.reservation in ("", held.id):
+            del self._tasks.reservations[message.key]
 
     # --- pods ---
 
@@ -966,6 +972,16 @@ class Service:
 
 EMPTY = PlanSpec(name=DECOMMISSION)
 """What is left to take away when all has gone meanwhile."""
+
+
+def _state_of(input: ServiceInput) -> tuple[ServiceState, str]:
+    """What the run before left, and what is wrong with that."""
+    if not input.packed:
+        return input.state or ServiceState(), ""
+    try:
+        return unpacked(input.packed), ""
+    except ValueError as error:
+        return ServiceState(), f"packed: {error}"
 
 
 def plan_input(spec: PlanSpec, **more: Any) -> PlanInput:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from temporalio import workflow
@@ -106,13 +106,19 @@ class StepContext:
         """Whether that agent was given up since this attempt began."""
         return agent in self._machine.lost_agents
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait in a way that the step may be left: its state says all that a later run needs."""
+    async def until(
+        self, condition: Callable[[], bool], *, within: timedelta | None = None
+    ) -> bool:
+        """Wait in a way that the step may be left: its state says all that a later run needs.
+        Whether the condition came true in time."""
         self.can_leave = True
         try:
-            await workflow.wait_condition(condition)
+            await workflow.wait_condition(condition, timeout=within)
+        except TimeoutError:
+            return False
         finally:
             self.can_leave = False
+        return True
 
     async def until_time(self, moment: datetime) -> None:
         """Wait until then, likewise."""

@@ -19,6 +19,7 @@ from temporal_plans.domain.cluster import Refusal, reservation_key
 from temporal_plans.domain.plan import PodWork
 from temporal_plans.domain.service import Goal, task_instance_name
 from temporal_plans.domain.status import Status
+from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.domain.transitions import TaskProgress
 from temporal_plans.messages.cluster import (
     KillInput,
@@ -44,6 +45,14 @@ from temporal_plans.workflows.step_context import StepContext
 QUICK_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
 )
+HEARD_WITHIN = timedelta(seconds=60)
+"""How long a launch that is taken up may be silent; its agent reports it at once, when it is back,
+or is given up after about that time."""
+
+TAKEN_WITHIN = timedelta(minutes=10)
+"""How long a launch waits for its agent to take it. One that stays away is given up long before,
+and the step is told; but not if that happened just before the launch was recorded."""
+
 HEARTBEAT = timedelta(seconds=10)
 """An agent that dies in an activity is noticed after this long."""
 ANSWERS_WITHIN = timedelta(seconds=20)
@@ -64,6 +73,7 @@ async def run_pod(step: StepContext) -> None:
     if step.state.tasks and step.state.status in _UNDER_WAY:
         step.committed = True
         await _subscribe(step, context)
+        await _heard_of(step)
     else:
         await _launch(step, work, context, await _prepared(step, work, context))
     await step.until(lambda: step.state.status not in _UNDER_WAY)
@@ -163,6 +173,7 @@ async def _start(launch: LaunchInput, name: str) -> "TaskStatuses | Exception":
             launch,
             result_type=TaskStatuses,
             task_queue=agent_queue(launch.reservation.agent),
+            schedule_to_start_timeout=TAKEN_WITHIN,
             start_to_close_timeout=timedelta(hours=1),
             heartbeat_timeout=HEARTBEAT,
             retry_policy=QUICK_RETRY,
@@ -210,6 +221,28 @@ async def _subscribe(step: StepContext, context: ServiceContext) -> None:
         "subscribe",
         SubscribeMessage(owner=step.place.address, task_ids=tuple(step.state.tasks)),
     )
+
+
+async def _heard_of(step: StepContext) -> None:
+    """A launch that was recorded and then called off, nobody ever reports: it is taken for gone."""
+
+    def heard() -> bool:
+        tasks = step.state.tasks.values()
+        return step.state.status not in _UNDER_WAY or all(one.sequence >= 0 for one in tasks)
+
+    if await step.until(heard, within=HEARD_WITHIN):
+        return
+    for task_id, task in step.state.tasks.items():
+        if task.sequence < 0:
+            gone = TaskStatus(
+                task_id=task_id,
+                name=task.name,
+                state=TaskState.GONE,
+                sequence=0,
+                at=workflow.now(),
+                message="nobody ever heard of this launch",
+            )
+            step.set(transitions.reported(step.state, gone, step.place.backoff, workflow.now()))
 
 
 def _progress(work: PodWork, tasks: Iterable[PreparedTask]) -> dict[str, TaskProgress]:

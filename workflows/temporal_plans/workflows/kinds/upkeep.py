@@ -44,7 +44,12 @@ async def run_unreserve(step: StepContext) -> None:
     work, context = step.work, _context(step)
     assert isinstance(work, UnreserveWork)
     _release(step)
-    request = ReleaseReservationInput(service=context.workflow_id, pool=context.pool, key=work.key)
+    request = ReleaseReservationInput(
+        service=context.workflow_id,
+        pool=context.pool,
+        key=work.key,
+        reservation=work.reservation,
+    )
     await _rounds(step, "release_reservation", request)
 
 
