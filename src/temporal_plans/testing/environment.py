@@ -30,6 +30,9 @@ _SETTLE = 0.3
 """Seconds that the threads of Temporal's SDK may need to end. They abort, now and then, a process
 that exits before."""
 
+_FAILOVER = timedelta(seconds=1)
+"""How long a command waits for a worker that was stopped, before the one after it gets it."""
+
 Functions = Sequence[Callable[..., Any]]
 
 
@@ -179,6 +182,7 @@ class PlanEnvironment:
             activities=self._activities,
             activity_executor=self._executor,
             max_cached_workflows=self._max_cached_workflows,
+            sticky_queue_schedule_to_start_timeout=_FAILOVER,
         )
         await self._worker.enter_async_context(worker)
 
