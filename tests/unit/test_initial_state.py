@@ -137,6 +137,11 @@ COMPLETE, STARTED, STARTING, PENDING = (
             STARTING,
             id="beside-what-is-replaced",
         ),
+        pytest.param(
+            [launch("run", FAILED, permanently_failed=True).but(off=True)],
+            PENDING,
+            id="nobody-had-it-when-it-was-to-be-replaced",
+        ),
     ],
 )
 def test_one_step(records: list[TaskRecord], expected: Status) -> None:

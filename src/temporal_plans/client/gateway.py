@@ -47,7 +47,11 @@ from temporal_plans.client.schedules import Schedules, TemporalSchedules
 Model = TypeVar("Model", bound=BaseModel)
 
 ANSWER_WITHIN = timedelta(seconds=10)
-"""How long a worker may take to answer a query or to take an update."""
+"""How long a worker may take to answer a query."""
+
+TAKEN_WITHIN = timedelta(seconds=15)
+"""How long it may take to take an update. A worker that is just being stopped may take a workflow
+task along into its end, and the server gives that to another one after ten seconds."""
 
 DONE_WITHIN = timedelta(seconds=60)
 """How long an update that was taken may be under way: a plan that gives way to another first leaves
@@ -248,7 +252,7 @@ class TemporalGateway:
                 argument,
                 wait_for_stage=WorkflowUpdateStage.ACCEPTED,
                 result_type=result,
-                rpc_timeout=ANSWER_WITHIN,
+                rpc_timeout=TAKEN_WITHIN,
             )
             answer: Model = await update.result(rpc_timeout=DONE_WITHIN)
             return answer
@@ -290,7 +294,7 @@ class TemporalGateway:
                 start_workflow_operation=start,
                 wait_for_stage=WorkflowUpdateStage.ACCEPTED,
                 result_type=result,
-                rpc_timeout=ANSWER_WITHIN,
+                rpc_timeout=TAKEN_WITHIN,
             )
             answer: Model = await update.result(rpc_timeout=DONE_WITHIN)
             return answer

@@ -156,7 +156,7 @@ class _Reader:
             return StepState(status=Status.COMPLETE)
         if not all(self._on_its_way(record, config_id) for record in open_ones):
             return None
-        return _taken_up([record for record in records if not record.permanently_failed])
+        return _taken_up([record for record in records if not _left_to_recovery(record)])
 
     def _on_its_way(self, record: TaskRecord, config_id: str) -> bool:
         late = self._now is not None and record.launched + HEARD_WITHIN < self._now
@@ -164,12 +164,18 @@ class _Reader:
         return record.live and heard and record.config_id == config_id
 
     def _settled(self, record: TaskRecord, config_id: str) -> bool:
-        if record.permanently_failed:
+        if _left_to_recovery(record):
             return True
         goal = goal_in(self._target.spec, record)
         if goal is not None and finished_once(record, goal):
             return True
         return record.config_id == config_id and _reached(record)
+
+
+def _left_to_recovery(record: TaskRecord) -> bool:
+    """Recovery replaces what failed for good, but not what no plan had any more: the plan that has
+    that again launches it, on other resources as well."""
+    return record.permanently_failed and not record.off
 
 
 def _reached(record: TaskRecord) -> bool:

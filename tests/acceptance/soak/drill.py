@@ -22,6 +22,7 @@ from temporal_plans.client.errors import PlansError
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.status import Status
+from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.plan import PlanView
 
 OPERATORS = 4
@@ -236,6 +237,7 @@ class Soak:
             record.task_id
             for service in self.operators.services.values()
             for record in (await service.life.records()).values()
+            if record.status and record.status.state in (TaskState.RUNNING, TaskState.FINISHED)
         ]
         faults = histories.faults + verdict.launch_faults(
             self.harm.work_dirs.values(), newest, histories.recorded

@@ -117,10 +117,11 @@ class Operators:
         async def call() -> DeployResult:
             return await service.life.deploy(wanted.values, by=BY, **how)
 
+        sure, service.sure = service.sure, False  # should nobody wait for the answer
         result: DeployResult | None = await self._ask(one, call, _of_deployment)
-        if one.answer is Answer.UNKNOWN:
-            service.sure = False
-        elif result is not None and not result.outcome.refused:
+        if one.answer is not Answer.UNKNOWN:
+            service.sure = sure
+        if result is not None and not result.outcome.refused:
             service.wanted = wanted
         return result
 
@@ -161,11 +162,12 @@ class Operators:
                 client = await self._cluster.client()
                 return await client.rollback(name, to.id, by=BY, reason=one.reason)
 
+            sure, service.sure = service.sure, False
             result: DeployResult | None = await self._ask(one, call, _of_deployment)
-            if one.answer is Answer.UNKNOWN or one.wanted is None:
-                service.sure = False
-            elif result is not None and not result.outcome.refused:
-                service.wanted = one.wanted
+            if result is None or result.outcome.refused:
+                service.sure = sure and one.answer is not Answer.UNKNOWN
+            elif one.wanted is not None:
+                service.wanted, service.sure = one.wanted, sure
 
     # --- pods ---
 

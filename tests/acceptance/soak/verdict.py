@@ -182,8 +182,9 @@ def _volumes(held: Iterable[Reservation]) -> set[str]:
 def launch_faults(
     work_dirs: Iterable[Path], newest: Iterable[str], recorded: set[str]
 ) -> list[str]:
-    """``newest`` are the task ids that services have on record now, ``recorded`` all that they
-    ever had: each of the former was started once, and nothing that is not among the latter."""
+    """``newest`` are the launches that run or finished as services know it, ``recorded`` all that
+    they ever had on record: each of the former was started once, nothing but the latter was, and
+    nothing was twice."""
     launches = real_tasks.launches(list(work_dirs))
     faults = [f"{task} was started {n} times" for task, n in launches.items() if n > 1]
     faults += [f"{task} was never started" for task in newest if task not in launches]
