@@ -23,8 +23,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "cached(reason): makes no sense with --no-workflow-cache, or takes minutes, and is skipped",
+    )
     if config.getoption("--no-workflow-cache"):
         _replay_always()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--no-workflow-cache"):
+        return
+    for item in items:
+        if mark := item.get_closest_marker("cached"):
+            item.add_marker(pytest.mark.skip(reason=f"--no-workflow-cache: {mark.args[0]}"))
 
 
 def _replay_always() -> None:

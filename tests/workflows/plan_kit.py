@@ -14,6 +14,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
+from replay.anew import assert_all_replays
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import (
@@ -27,6 +28,14 @@ from temporal_plans.messages.plan import (
 from temporal_plans.worker.plugin import PlansPlugin
 
 DEADLINE = 30.0
+
+REPLAYED = (
+    "WorkflowType IN ('Plan', 'Phase', 'Step', 'Service')"
+    # A plan with a name that its worker does not know fails, which no replay asks again.
+    " AND ExecutionStatus != 'Failed'"
+    # The longest ones take a replay many seconds.
+    " AND (ExecutionStatus = 'Running' OR HistoryLength < 3000)"
+)
 
 
 @dataclass
@@ -120,9 +129,13 @@ def statuses(view: PlanView, phase: int = 0) -> list[str]:
 async def kit(
     address: str, plugin: PlansPlugin | None = None, *, cached: int = 1000
 ) -> AsyncGenerator[Kit]:
-    """A worker for plans on a queue of its own; ``cached`` 0 replays at every workflow task."""
+    """A worker for plans on a queue of its own; ``cached`` 0 replays at every workflow task.
+
+    At the end all that it did is replayed once more, from beginning to end.
+    """
     recorder = Recorder()
-    client = await Client.connect(address, plugins=[plugin or PlansPlugin()])
+    plugin = plugin or PlansPlugin()
+    client = await Client.connect(address, plugins=[plugin])
     queue = f"plans-{uuid4()}"
     async with Worker(
         client,
@@ -132,6 +145,8 @@ async def kit(
         graceful_shutdown_timeout=timedelta(seconds=1),
     ):
         yield Kit(client, queue, recorder)
+    mine = f"TaskQueue = '{queue}' AND {REPLAYED}"
+    await assert_all_replays(address, mine, plugin=plugin)
 
 
 def steps(*names: str, **works: Any) -> dict[str, Any]:

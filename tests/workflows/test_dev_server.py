@@ -20,6 +20,8 @@ from temporal_plans.worker.dev import (
 )
 from temporal_plans.worker.server_binary import ServerBinaryMissingError
 
+pytestmark = pytest.mark.cached("runs no workflow")
+
 PARENT = """
 import asyncio, sys
 from pathlib import Path

@@ -24,6 +24,8 @@ from temporal_plans.messages.plan import PlanView
 from temporal_plans.testing import RunningPlan
 from temporal_plans.worker.dev import DevServer
 
+pytestmark = pytest.mark.cached("its workers are processes")
+
 PROJECT = Path(__file__).parents[2] / "examples" / "developer"
 PATIENCE = timedelta(seconds=60)
 

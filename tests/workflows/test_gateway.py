@@ -24,6 +24,8 @@ from temporal_plans.client.gateway import (
 )
 from temporal_plans.domain.model import Value
 
+pytestmark = pytest.mark.cached("its workflows are no plans")
+
 
 class Note(Value):
     text: str = ""
@@ -186,7 +188,8 @@ async def test_the_list_has_one_run_of_each_workflow(gateway: TemporalGateway) -
 
 
 async def test_without_a_worker(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ANSWER_WITHIN", timedelta(seconds=0.5))
+    for limit in ("ANSWER_WITHIN", "TAKEN_WITHIN"):
+        monkeypatch.setattr(module, limit, timedelta(seconds=0.5))
     gateway = TemporalGateway(client, task_queue=f"nobody-{uuid4()}")
     notebook = await opened(gateway)
     with pytest.raises(WorkerUnreachable, match=f"no worker answers for '{notebook}'"):

@@ -322,6 +322,7 @@ async def test_what_a_service_does_not_name_is_taken_from_it(world: World) -> No
     await world.until(lambda status: {one.key for one in status.reservations} == {keys[0]})
 
 
+@pytest.mark.cached("hundreds of updates would each replay all before")
 async def test_two_hundred_at_once_over_runs_that_continue_as_new(world: World) -> None:
     await world.start_pool(QUICK.but(history_limit=150, check_owners_every=timedelta(minutes=5)))
     agents = [await world.agent(name, cpus=60) for name in "abc"]

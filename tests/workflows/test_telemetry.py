@@ -23,6 +23,8 @@ from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.telemetry import TelemetrySettingError, telemetry
 from temporal_plans.workflows.tracing import span
 
+pytestmark = pytest.mark.cached("its workers are processes")
+
 PROGRAM = Path(__file__).with_name("traced_program.py")
 
 
