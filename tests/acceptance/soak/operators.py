@@ -112,10 +112,15 @@ class Operators:
         """Deploy a configuration, whatever the answer."""
         kind = service.kind
         one = self._ledger.about_to(kind.name, f"deploy {_text(wanted)}", wanted)
-        how = {"recovery": kind.recovery, "backoff": services.PATIENT, "reason": one.reason}
 
         async def call() -> DeployResult:
-            return await service.life.deploy(wanted.values, by=BY, **how)
+            return await service.life.deploy(
+                wanted.values,
+                by=BY,
+                recovery=kind.recovery,
+                backoff=services.PATIENT,
+                reason=one.reason,
+            )
 
         sure, service.sure = service.sure, False  # should nobody wait for the answer
         result: DeployResult | None = await self._ask(one, call, _of_deployment)
@@ -156,7 +161,9 @@ class Operators:
                 return
             to = chance.choice(kept.configurations)
             was = self._ledger.by_reason.get(to.reason)
-            one = self._ledger.about_to(name, f"rollback to {to.number}", was and was.wanted)
+            one = self._ledger.about_to(
+                name, f"rollback to {to.number}", was.wanted if was is not None else None
+            )
 
             async def call() -> DeployResult:
                 client = await self._cluster.client()
