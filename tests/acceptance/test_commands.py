@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from acceptance.cluster import Cluster
-from replay.anew import assert_all_replays
+from acceptance.histories import assert_all_replays
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import PlanView
 

@@ -24,7 +24,7 @@ import pytest
 
 from acceptance import real_tasks
 from acceptance.cluster import Cluster, running_cluster, steps
-from replay.anew import assert_all_replays
+from acceptance.histories import assert_all_replays
 from temporal_plans.domain.status import Status
 
 SERVICE = "thirty"

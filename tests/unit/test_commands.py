@@ -350,6 +350,31 @@ def test_start_carries_parameters() -> None:
     assert tell(board, Verb.START, parameters={"TARGET": "a", "TYPO": "b"}).code == 400
 
 
+@pytest.mark.parametrize("verb", [Verb.CONTINUE, Verb.RESTART])
+def test_a_plan_that_was_never_started_begins_with_what_it_needs(verb: Verb) -> None:
+    """A plan that waits to be started is interrupted, and has no values for its parameters."""
+    spec = PlanSpec(
+        name="backup",
+        parameters=(
+            ParameterSpec(name="TARGET", required=True),
+            ParameterSpec(name="DEPTH", default="1"),
+        ),
+        phases=(phase("p", step("a")),),
+    )
+    board = PlanBoard(spec)
+    board.interrupted = True
+    board.phases[0].set(0, STATES["SG"])
+    with pytest.raises(CommandRefused, match="TARGET"):
+        decide(board, ID, verb, Command(), arguments={})
+    decision = decide(board, ID, verb, Command(), arguments={"TARGET": "s3"})
+    assert decision.plan is OrderVerb.PROCEED
+    assert decision.arguments == {"TARGET": "s3", "DEPTH": "1"}
+    started = {"TARGET": "s3", "DEPTH": "2"}
+    assert decide(board, ID, verb, Command(), arguments=started).arguments is None
+    board.interrupted = False
+    assert decide(board, ID, Verb.RESTART, Command(), arguments={}).arguments is None
+
+
 def test_undeclared_parameters_must_be_names_of_variables() -> None:
     board = two_phases()
     assert tell(board, Verb.START, parameters={"N": "5"}).code == 200

@@ -5,7 +5,7 @@ HTTP dialect's code, a change of the plan itself, and orders to phases. Orders a
 whoever owns the phase's board: the Plan while the phase does not run, else the Phase workflow.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
@@ -101,8 +101,32 @@ class Decision(CompactValue):
 _ALREADY = "Command has already been reported or completed"
 
 
-def decide(board: PlanBoard, plan_id: str, verb: Verb, command: Command) -> Decision:
-    """What a command does to this plan now. Raises CommandRefused."""
+def decide(
+    board: PlanBoard,
+    plan_id: str,
+    verb: Verb,
+    command: Command,
+    *,
+    arguments: Mapping[str, str] | None = None,
+) -> Decision:
+    """What a command does to this plan now. Raises CommandRefused.
+
+    ``arguments`` are the values that its parameters have, empty before it was started. A command
+    that has it begin all the same takes the defaults, and is refused where one is needed.
+    """
+    decision = _decided(board, plan_id, verb, command)
+    if arguments is None or verb is Verb.START or decision.plan is not OrderVerb.PROCEED:
+        return decision
+    values, problems = check_arguments(board.spec.parameters, arguments)
+    if problems:
+        needed = "; ".join(str(problem) for problem in problems)
+        raise CommandRefused(
+            409, f"the plan was never started, and {verb} gives it no parameters: {needed}; start it"
+        )
+    return decision.but(arguments=values) if values != dict(arguments) else decision
+
+
+def _decided(board: PlanBoard, plan_id: str, verb: Verb, command: Command) -> Decision:
     phase, step = find_element(board, plan_id, command.phase, command.step)
     if verb in (Verb.START, Verb.STOP):
         if phase is not None:

@@ -16,7 +16,7 @@ from acceptance.soak.ledger import Answer, Ledger
 from acceptance.soak.operators import Operated, Operators
 from acceptance.soak.processes import ProcessWatch
 from acceptance.soak.report import report
-from replay.anew import assert_all_replays
+from acceptance.histories import assert_all_replays
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import PlansError
 from temporal_plans.domain.commands import Verb

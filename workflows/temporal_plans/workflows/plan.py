@@ -406,7 +406,7 @@ class Plan(PlanVerbs):
             raise CommandRefused(409, text)
         if self._told:
             raise CommandRefused(409, "the plan has just ended; have its service start it again")
-        return decide(self._board, self._id, verb, command)
+        return decide(self._board, self._id, verb, command, arguments=self._arguments)
 
     async def _carry_out(self, decision: Decision) -> Outcome:
         apply_plan(self._board, decision)
