@@ -2,9 +2,9 @@
 
 A worker that is started anew knows of its workflows only what their histories say. Code that
 decides differently the second time fails the workflow's tasks from then on, and the plan stands
-still. So a drill with real processes ends with a replay of everything that it made; this process
-has another seed for the hashes of strings than the workers had, which tells when the order of a set
-decided.
+still. So drills end with a replay of everything that they made. Where the workers were processes of
+their own, they had another seed for the hashes of strings than this one, which tells when the order
+of a set decided.
 """
 
 from temporalio.client import Client
@@ -13,10 +13,12 @@ from temporalio.worker import Replayer
 from temporal_plans.worker.plugin import PlansPlugin
 
 
-async def assert_all_replays(address: str, query: str = "") -> None:
+async def assert_all_replays(
+    address: str, query: str = "", *, plugin: PlansPlugin | None = None
+) -> None:
     """Replay all workflows that a visibility query finds, open ones included."""
     client = await Client.connect(address)
-    replayer = Replayer(workflows=[], plugins=[PlansPlugin()])
+    replayer = Replayer(workflows=[], plugins=[plugin or PlansPlugin()])
     histories = client.list_workflows(query).map_histories()
     replayed, faults = 0, list[str]()
     async with replayer.workflow_replay_iterator(histories) as results:

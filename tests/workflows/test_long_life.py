@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -228,6 +229,7 @@ def _memory() -> int:
     raise AssertionError("the kernel says nothing of this process's memory")
 
 
+@pytest.mark.cached("thousands of updates would each replay all before")
 async def test_ten_thousand_failures(env: WorkflowEnvironment) -> None:
     client = await Client.connect(
         env.client.service_client.config.target_host, data_converter=pydantic_data_converter

@@ -131,6 +131,7 @@ async def test_what_cannot_be_left_is_cancelled(
 ) -> None:
     monkeypatch.setattr(running_phase, "PATIENCE", timedelta(seconds=1))
     run, stuck, name = await standing_plan(plans), f"stuck-{uuid4()}", f"after-{uuid4()}"
+    plans.not_replayed.append(run.handle.id)
     plans.recorder.gates[stuck] = asyncio.Event()
     await revise(run, 1, phase("a", **work(stuck)))
     await run.until(lambda view: bool(view.phases) and statuses(view) == ["STARTING"])
@@ -144,6 +145,7 @@ async def test_what_cannot_be_left_is_cancelled(
 async def test_the_latest_that_are_over_stay(plans: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing, "KEPT", 2)
     run = await standing_plan(plans)
+    plans.not_replayed.append(run.handle.id)
     first, second, third = (f"over-{i}-{uuid4()}" for i in range(3))
     await revise(run, 1, phase("waits", ok={"approval": "look"}), phase("1", **work(first)))
     await run.until(lambda view: [s.status for s in view.phases[-1].steps] == [Status.COMPLETE])
@@ -161,6 +163,7 @@ async def test_the_latest_that_are_over_stay(plans: Kit, monkeypatch: pytest.Mon
 async def test_what_is_over_drops_out_in_time(plans: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing, "KEPT_FOR", timedelta(seconds=2))
     run, first, second = await standing_plan(plans), f"first-{uuid4()}", f"second-{uuid4()}"
+    plans.not_replayed.append(run.handle.id)
     await revise(run, 1, phase("waits", ok={"approval": "look"}), phase("over", **work(first)))
     await run.until(lambda view: names(view) == ["waits"])
     assert plans.recorder.done.count(first) == 1

@@ -78,6 +78,7 @@ async def test_what_cannot_be_left_is_cancelled_and_no_error(
         {"steps": mode, "phases": {"p": {"steps": steps(stuck, f"next-{stuck}")}}},
         context=service.context(),
     )
+    plans.not_replayed.append(run.handle.id)
     await run.until(lambda view: statuses(view)[0] == "STARTING")
     await supersede(run)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
