@@ -10,6 +10,7 @@ from temporal_plans.domain.commands import (
     Command,
     CommandRefused,
     Decision,
+    OrderVerb,
     Outcome,
     Verb,
     apply_order,
@@ -363,7 +364,6 @@ def test_a_plan_that_was_never_started_begins_with_what_it_needs(verb: Verb) -> 
     )
     board = PlanBoard(spec)
     board.interrupted = True
-    board.phases[0].set(0, STATES["SG"])
     with pytest.raises(CommandRefused, match="TARGET"):
         decide(board, ID, verb, Command(), arguments={})
     decision = decide(board, ID, verb, Command(), arguments={"TARGET": "s3"})

@@ -121,7 +121,8 @@ def decide(
     if problems:
         needed = "; ".join(str(problem) for problem in problems)
         raise CommandRefused(
-            409, f"the plan was never started, and {verb} gives it no parameters: {needed}; start it"
+            409,
+            f"the plan was never started, and {verb} gives it no parameters: {needed}; start it",
         )
     return decision.but(arguments=values) if values != dict(arguments) else decision
 

@@ -10,13 +10,13 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 
 from acceptance.cluster import Cluster, Machine
+from acceptance.histories import assert_all_replays
 from acceptance.soak import services, verdict
 from acceptance.soak.harm import Harm
 from acceptance.soak.ledger import Answer, Ledger
 from acceptance.soak.operators import Operated, Operators
 from acceptance.soak.processes import ProcessWatch
 from acceptance.soak.report import report
-from acceptance.histories import assert_all_replays
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import PlansError
 from temporal_plans.domain.commands import Verb
