@@ -44,6 +44,7 @@ from temporal_plans.domain.service import (
     RLimit,
     SecretRef,
     VolumeSpec,
+    instance_of,
 )
 from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.cluster import LaunchInput
@@ -151,7 +152,8 @@ async def test_a_task_killed_before_its_start_never_starts(
     asked = order(pod_spec(task_spec("sleep 1000"), uris=(str(pipe),)))
     task_id = asked.tasks[0].task_id
     if when == "before the order":
-        assert (await agent.kill(task_id)).state is TaskState.KILLED
+        answer = await agent.kill(task_id)
+        assert (answer.name, answer.state) == (instance_of(task_id), TaskState.KILLED)
         status = await agent.launch(asked)
     else:
         launching = asyncio.create_task(agent.launch(asked))

@@ -7,6 +7,7 @@ the next time: the failure has the timeline and the state of everything.
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -29,8 +30,9 @@ async def four_agents() -> AsyncIterator[Cluster]:
 
 @pytest.mark.timeout(0)  # the test has its own, which grows with the time that it is given
 async def test_everything_converges(four_agents: Cluster, request: pytest.FixtureRequest) -> None:
-    seed: int = request.config.getoption("--soak-seed")
-    seconds: float = 60 * request.config.getoption("--soak-minutes")
+    options: Any = request.config.option
+    seed: int = options.soak_seed
+    seconds: float = 60 * options.soak_minutes
     soak = await Soak.on(four_agents, seed)
     async with asyncio.timeout(seconds + SLACK):
         await soak.run(max(seconds - AROUND, AROUND / 2))

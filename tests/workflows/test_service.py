@@ -40,6 +40,8 @@ from temporal_plans.messages.service import (
     LeaseRequest,
     OpenPlans,
     PlanStart,
+    Retired,
+    RetireTask,
     ServiceInput,
     ServiceState,
     ServiceStatus,
@@ -350,6 +352,26 @@ async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> Non
             while not killed or (await handle.describe()).raw_description.pending_activities:
                 await asyncio.sleep(0.05)
     assert {request.task_ids for request in killed} == {("zombie",)}
+    await handle.terminate()
+
+
+async def test_a_launch_that_never_came_to_its_agent_can_be_taken_away(plans: Kit) -> None:
+    """Such an agent reports nothing about it, now or later: its answer to the kill is all there
+    is."""
+    agent = f"lossy-{uuid4()}"
+
+    @activity.defn(name="kill")
+    async def kill(request: KillInput) -> TaskStatuses:
+        [task] = request.task_ids
+        return TaskStatuses(statuses=(report(task, 0, 1_700_000_000, TaskState.KILLED),))
+
+    handle = await started(plans)
+    await record(handle, 0, "svc__web-0-server__1", agent)
+    async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
+        retired = await handle.execute_update(
+            "retire_task", RetireTask(task="web-0-server"), result_type=Retired
+        )
+    assert retired.dead
     await handle.terminate()
 
 

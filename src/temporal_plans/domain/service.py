@@ -253,3 +253,8 @@ def task_instance_name(pod_type: str, index: int, task: str) -> str:
 def task_id(service: str, instance_name: str, unique: str) -> str:
     """``<service with . for />__<task instance name>__<unique>``, new for every launch."""
     return f"{service.strip('/').replace('/', '.')}__{instance_name}__{unique}"
+
+
+def instance_of(task_id: str) -> str:
+    """The task instance name in a task id; the whole of an id of another form."""
+    return "__".join(task_id.split("__")[1:-1]) or task_id

@@ -9,6 +9,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 
+from acceptance import real_tasks
 from acceptance.cluster import Cluster, Machine
 from acceptance.histories import assert_all_replays
 from acceptance.soak import services, verdict
@@ -230,6 +231,7 @@ class Soak:
 
     async def _accounts(self) -> list[str]:
         """Launches, commands and histories."""
+        launches = real_tasks.launches(list(self.harm.work_dirs.values()))
         histories = verdict.Histories()
         await histories.read(self._bare)
         self.ledger.tell(f"{histories.workflows} workflows, {histories.events} events")
@@ -239,9 +241,7 @@ class Soak:
             for record in (await service.life.records()).values()
             if record.status and record.status.state in (TaskState.RUNNING, TaskState.FINISHED)
         ]
-        faults = histories.faults + verdict.launch_faults(
-            self.harm.work_dirs.values(), newest, histories.recorded
-        )
+        faults = histories.faults + verdict.launch_faults(launches, newest, histories.recorded)
         faults += await verdict.command_faults(self._bare, self.ledger)
         try:
             await assert_all_replays(self.cluster.server.address)

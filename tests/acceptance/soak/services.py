@@ -16,15 +16,17 @@ PATIENT = Backoff(initial=timedelta(seconds=0.3), factor=1.5, maximum=timedelta(
 class Kind:
     """A service: its file, its pods with the fewest and most instances, and what may be done.
 
-    ``tasks`` are what runs for ever in each pod, ``jobs`` what finishes in it; ``restless``: once
-    in the test it is uninstalled and installed again; ``plan`` is its custom plan.
+    ``tasks`` are what runs for ever in each pod, ``jobs`` what finishes in it; ``beside`` are the
+    cpus of those of a pod's tasks that are the same in all configurations; ``restless``: once in the
+    test it is uninstalled and installed again; ``plan`` is its custom plan.
     """
 
     name: str
     text: str
     limits: Mapping[str, tuple[int, int]]
     tasks: Mapping[str, tuple[str, ...]]
-    jobs: Mapping[str, tuple[str, ...]]
+    jobs: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    beside: Mapping[str, float] = field(default_factory=dict[str, float])
     shrinks: bool = True
     restless: bool = False
     plan: str = ""
@@ -155,7 +157,7 @@ KINDS = (
         _ALPHA,
         limits={"web": (1, 4), "api": (1, 3)},
         tasks={"web": ("server",), "api": ("server",)},
-        jobs={},
+        beside={"web": 0.1},
         plan="backup",
     ),
     Kind(
@@ -163,7 +165,7 @@ KINDS = (
         _BETA,
         limits={"node": (1, 4)},
         tasks={"node": ("main", "aux")},
-        jobs={},
+        beside={"node": 0.1},
         recovery=RecoveryPolicy(
             permanent_failure_timeout=timedelta(seconds=15), min_replace_delay=timedelta(seconds=1)
         ),

@@ -1,14 +1,13 @@
 """What must be so at the end of a soak test: every ``*_faults`` says what is not."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowExecution, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from acceptance import real_tasks
 from acceptance.cluster import Cluster
 from acceptance.soak.ledger import Given, Ledger
 from acceptance.soak.operators import Operated, Operators
@@ -119,17 +118,14 @@ async def _holding_faults(cluster: Cluster, service: Operated) -> list[str]:
     pool = await cluster.pool()
     owner = f"service/{service.kind.name}"
     in_pool = {one.id for one in pool.reservations if one.owner == owner}
-    in_service = {one.id for one in held.values() if one is not None}
+    in_service = {one.id for one in held.values()}
     faults += [f"reservation {one} is the pool's only" for one in sorted(in_pool - in_service)]
     faults += [f"reservation {one} is the service's only" for one in sorted(in_service - in_pool)]
-    for pod in views.values():
-        amount = (
-            sum(r.value for r in pod.reservation.resources if r.kind == "cpus")
-            if pod.reservation
-            else 0.0
-        )
-        if pod.reservation and amount < service.wanted.cpus:
-            faults.append(f"pod {pod.name} holds {amount} cpus")
+    for name, one in held.items():
+        cpus = sum(resource.value for resource in one.resources if resource.kind == "cpus")
+        wanted = service.wanted.cpus + service.kind.beside.get(one.pod, 0)
+        if abs(cpus - wanted) > 0.001:
+            faults.append(f"pod {name} holds {cpus:g} cpus, not {wanted:g}")
     return faults
 
 
@@ -180,12 +176,11 @@ def _volumes(held: Iterable[Reservation]) -> set[str]:
 
 
 def launch_faults(
-    work_dirs: Iterable[Path], newest: Iterable[str], recorded: set[str]
+    launches: Mapping[str, int], newest: Iterable[str], recorded: Container[str]
 ) -> list[str]:
-    """``newest`` are the launches that run or finished as services know it, ``recorded`` all that
-    they ever had on record: each of the former was started once, nothing but the latter was, and
-    nothing was twice."""
-    launches = real_tasks.launches(list(work_dirs))
+    """``launches``: how often each task id was started; ``newest`` are those that run or finished
+    as services know it, ``recorded`` all that they ever had on record: each of the former was
+    started, nothing but the latter was, and nothing was twice."""
     faults = [f"{task} was started {n} times" for task, n in launches.items() if n > 1]
     faults += [f"{task} was never started" for task in newest if task not in launches]
     return faults + [

@@ -7,7 +7,7 @@ from datetime import timedelta
 from temporalio import workflow
 from temporalio.exceptions import FailureError
 
-from temporal_plans.domain.task import TaskRef
+from temporal_plans.domain.task import TaskRef, TaskStatus
 from temporal_plans.messages.cluster import KillInput, TaskStatuses, agent_queue
 
 PATIENCE = timedelta(minutes=10)
@@ -16,9 +16,12 @@ and when it comes back it reports the task, which is then judged anew."""
 
 
 class Kills:
-    """Kills each task once, however often it is asked to meanwhile."""
+    """Kills each task once, however often it is asked to meanwhile. ``on_done`` is called after
+    each, with what its agent answered: nothing, when that did not answer at all."""
 
-    def __init__(self, doomed: Iterable[TaskRef], on_done: Callable[[], None]) -> None:
+    def __init__(
+        self, doomed: Iterable[TaskRef], on_done: Callable[[tuple[TaskStatus, ...]], None]
+    ) -> None:
         self._doomed = {task.task_id: task for task in doomed}
         self._under_way: set[str] = set()
         self._on_done = on_done
@@ -43,8 +46,9 @@ class Kills:
         asyncio.create_task(self._killed(task, reason))  # noqa: RUF006  # in _doomed
 
     async def _killed(self, task: TaskRef, reason: str) -> None:
+        said = TaskStatuses()
         try:
-            await workflow.execute_activity(
+            said = await workflow.execute_activity(
                 "kill",
                 KillInput(task_ids=(task.task_id,), reason=reason),
                 result_type=TaskStatuses,
@@ -58,4 +62,4 @@ class Kills:
             workflow.logger.warning("task %s was not killed: %s", task.task_id, error)
         del self._doomed[task.task_id]
         self._under_way.discard(task.task_id)
-        self._on_done()
+        self._on_done(said.statuses)

@@ -134,7 +134,7 @@ class Service:
             self._configs.accept(self._configuration(input))
         self._tasks = ServiceTasks(state)
         self._outbox = Outbox(state.unsent, self._sent)
-        self._kills = Kills(state.doomed, self._changed)
+        self._kills = Kills(state.doomed, self._killed)
         self._pods = PodCommands(self._tasks, self._kills)
         self._changes = ServiceChanges(
             input.spec.name, self._configs, self._tasks, self._registry, self.record_problem
@@ -884,6 +884,11 @@ class Service:
         for owner, group in forward.items():
             self._outbox.put(owner, "task_statuses", TaskStatuses(statuses=tuple(group)))
         self._changed()
+
+    def _killed(self, statuses: tuple[TaskStatus, ...]) -> None:
+        """Agents report what becomes of their tasks. Of one that never came to an agent, because
+        its launch was lost, there is nothing but the answer to the kill."""
+        self._take(tuple(filter(self._tasks.unheard_of, statuses)))
 
     @workflow.signal(name="subscribe", description="From a step: tell me about these tasks.")
     def on_subscribe(self, message: SubscribeMessage) -> None:

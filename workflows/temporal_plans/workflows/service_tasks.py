@@ -7,7 +7,7 @@ from typing import NamedTuple
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.leases import Lease
-from temporal_plans.domain.service import PodSpec, ServiceSpec, task_instance_name
+from temporal_plans.domain.service import PodSpec, ServiceSpec, instance_of, task_instance_name
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, TaskRef
 from temporal_plans.messages.service import PodView, ServiceState, TaskRecord
@@ -160,6 +160,11 @@ class ServiceTasks:
         self.records[status.name] = record
         return News(record=record)
 
+    def unheard_of(self, status: TaskStatus) -> bool:
+        """Whether it is about a launch on record that nobody has said a word about."""
+        record = self.records.get(status.name)
+        return record is not None and record.task_id == status.task_id and record.status is None
+
     def follow(self, owner: str, task_ids: Iterable[str], now: datetime) -> tuple[TaskStatus, ...]:
         """From now on this owner hears of these tasks; their latest statuses.
 
@@ -263,10 +268,10 @@ class ServiceTasks:
 
 
 def _gone(task_id: str, now: datetime) -> TaskStatus:
-    """The word about a task that the service does not follow; see ``domain.service.task_id``."""
+    """The word about a task that the service does not follow."""
     return TaskStatus(
         task_id=task_id,
-        name="__".join(task_id.split("__")[1:-1]) or task_id,
+        name=instance_of(task_id),
         state=TaskState.GONE,
         sequence=LAST,
         at=now,

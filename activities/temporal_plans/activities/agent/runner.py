@@ -46,6 +46,7 @@ from temporal_plans.activities.agent.supervision import (
     supervisor_ended,
 )
 from temporal_plans.activities.agent.tidying import expired_marks, expired_sandboxes
+from temporal_plans.domain.service import instance_of
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import LaunchInput, TaskLaunch
 
@@ -543,7 +544,7 @@ def _unknown(task_id: str, agent: str) -> TaskStatus:
     now = datetime.now(UTC)
     return TaskStatus(
         task_id=task_id,
-        name="",
+        name=instance_of(task_id),
         state=TaskState.KILLED,
         sequence=int(now.timestamp()),
         at=now,
