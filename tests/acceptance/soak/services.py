@@ -17,8 +17,8 @@ class Kind:
     """A service: its file, its pods with the fewest and most instances, and what may be done.
 
     ``tasks`` are what runs for ever in each pod, ``jobs`` what finishes in it; ``beside`` are the
-    cpus of those of a pod's tasks that are the same in all configurations; ``restless``: once in the
-    test it is uninstalled and installed again; ``plan`` is its custom plan.
+    cpus of those of a pod's tasks that are the same in all configurations; ``restless``: once in
+    the test it is uninstalled and installed again; ``plan`` is its custom plan.
     """
 
     name: str
