@@ -7,7 +7,6 @@ from temporalio.exceptions import ApplicationError
 from temporal_plans.activities.offers import reserve_in_pool
 from temporal_plans.domain.requirements import RequirementError, requirement_for
 from temporal_plans.domain.service import (
-    Goal,
     PodSpec,
     task_id,
     task_instance_name,
@@ -149,13 +148,14 @@ def _launches(request: PreparePodInput, service: str) -> tuple[TaskLaunch, ...]:
 
 
 def _prepared(pod: PodSpec, launch: TaskLaunch, order: LaunchOrder) -> PreparedTask:
-    """A paused task runs the pause command for ever, so that it runs is all that it can reach."""
+    """A paused task runs the pause command for ever: one that is meant to run is complete with
+    that, one that is meant to finish can't be before it is resumed."""
     task = pod.task(launch.task)
     paused = launch.task in order.paused
     return PreparedTask(
         task_id=launch.task_id,
         task=launch.task,
-        goal=Goal.RUNNING if paused else task.goal,
+        goal=task.goal,
         readiness_check=task.readiness_check is not None and not paused,
         paused=paused,
     )

@@ -17,7 +17,6 @@ from temporal_plans.domain.configuration import Configuration
 from temporal_plans.domain.plan import PlanSpec, PodWork, StepSpec
 from temporal_plans.domain.service import Goal, ServiceSpec, task_instance_name
 from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
 from temporal_plans.domain.task_record import TaskRecord
 from temporal_plans.domain.transitions import StepState, TaskProgress, launched, reported
 
@@ -179,10 +178,10 @@ def _left_to_recovery(record: TaskRecord) -> bool:
 
 
 def _reached(record: TaskRecord) -> bool:
-    """Has reached the goal that it was launched for. What is paused runs its placeholder: that is
-    all that is wanted of it, whatever its goal."""
-    if record.paused:
-        return record.status is not None and record.status.state is TaskState.RUNNING
+    """Has reached the goal that it was launched for. What is paused runs its placeholder, by which
+    nothing is ever finished."""
+    if record.paused and record.goal != Goal.RUNNING:
+        return False
     return record.reached_goal
 
 
@@ -198,6 +197,5 @@ def _taken_up(records: Sequence[TaskRecord]) -> StepState | None:
 
 
 def _progress(record: TaskRecord) -> TaskProgress:
-    if record.paused:
-        return TaskProgress(name=record.name, goal=Goal.RUNNING)
-    return TaskProgress(name=record.name, goal=Goal(record.goal), check=record.check)
+    check = record.check and not record.paused
+    return TaskProgress(name=record.name, goal=Goal(record.goal), check=check)

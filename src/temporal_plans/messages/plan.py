@@ -330,7 +330,7 @@ class PreparePodInput(CompactValue):
 
 class PreparedTask(CompactValue):
     """A task to start. ``goal`` and ``readiness_check`` are what completes it; a ``paused`` one
-    is complete when it runs (reference 6.8)."""
+    has no checks, and never finishes (reference 6.8)."""
 
     task_id: str
     task: str
