@@ -84,7 +84,9 @@ def test_a_phase_kills_then_gives_back_then_forgets() -> None:
     assert {plan.strategy.name, *(phase.strategy.name for phase in plan.phases)} == {"serial"}
     steps = plan.phases[0].steps
     assert steps[0].work == KillWork(task="world-1-log")
-    assert steps[2].work == UnreserveWork(resource="cpu-1", key="service/svc:world-1", agent="a1")
+    assert steps[2].work == UnreserveWork(
+        resource="cpu-1", key="service/svc:world-1", reservation="r-world-1", agent="a1"
+    )
     assert steps[4].work == EraseWork(task="world-1-log")
     assert not problems(plan)
 
