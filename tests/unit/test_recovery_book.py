@@ -206,6 +206,19 @@ def test_a_recovery_that_nobody_needs_any_more_goes(records: dict[str, TaskRecor
     assert (gone.put, gone.drop, gone.book.recoveries) == ((), (SERVER,), ())
 
 
+def test_what_was_called_off_may_not_launch_any_more() -> None:
+    """Its step may have its pod by the time that the plan hears of it."""
+    step = "/folder/svc/recovery/hello-0:[server]/hello-0:[server]"
+    assert RecoveryBook().called_off(step)
+    assert not RecoveryBook().called_off(step.replace("recovery", "deploy"))
+    assert not RecoveryBook().called_off("")
+    wanted = decided(RecoveryBook(), DOWN).book
+    assert not wanted.called_off(step)
+    running = RECORDS | by_name(record("hello", 0, "server", TaskState.RUNNING))
+    report = taken(wanted, "hello-0:[server]")
+    assert decided(wanted, report=report, records=running).book.called_off(step)
+
+
 def test_what_is_taken_away_is_not_brought_back() -> None:
     first = decided(EMPTY, DOWN)
     report = taken(first.book, SERVER)

@@ -178,6 +178,16 @@ async def test_a_launch_is_recorded_once_and_names_what_is_in_the_way(plans: Kit
     await handle.terminate()
 
 
+async def test_a_recovery_that_was_called_off_launches_nothing(plans: Kit) -> None:
+    handle = await started(plans)
+    await record(handle, 0, "newest", step="svc/deploy/web/web-0:[server]")
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await record(handle, 0, "as-it-was", step="svc/recovery/web-0:[server]/web-0:[server]")
+    assert "was called off" in str(refused.value.cause)
+    assert [task.task_id for task in (await tasks(handle)).tasks] == ["newest"]
+    await handle.terminate()
+
+
 async def test_a_request_that_comes_late_replaces_no_newer_launch(plans: Kit) -> None:
     """The step was interrupted while it asked, and went on before that had arrived."""
     handle = await started(plans)

@@ -89,6 +89,13 @@ class RecoveryBook(CompactValue):
             )
         )
 
+    def called_off(self, step: str) -> bool:
+        """Whether a step (service/plan/phase/step) is of a recovery that the plan was told to drop,
+        and may not have dropped yet: its pod came back, and must not be launched as it was before.
+        """
+        plan, phase = _plan_and_phase(step)
+        return plan == RECOVERY and not any(phase in one.phases for one in self.recoveries)
+
     def emptied(self) -> "RecoveryBook":
         """The plan was lost and begins with no phases. Its revisions count on."""
         return self.but(recoveries=())
@@ -421,9 +428,14 @@ def _free(name: str, failed: FailedPod, taken: AbstractSet[str]) -> str:
 
 
 def _plan_of(record: TaskRecord) -> str:
-    """The name of the plan that launched it: ``step`` is service/plan/phase/step, and only the
-    service's name has slashes of its own."""
-    return "/".join(record.step.split("/")[-3:-2])
+    """The name of the plan that launched it."""
+    return _plan_and_phase(record.step)[0]
+
+
+def _plan_and_phase(step: str) -> tuple[str, str]:
+    """The names in service/plan/phase/step, of which only the service's has slashes of its own."""
+    names = step.split("/")
+    return (names[-3], names[-2]) if len(names) > 2 else ("", "")
 
 
 def _adopted(phases: Sequence[PhaseSpec], failed: FailedPod) -> tuple[PhaseSpec, ...]:

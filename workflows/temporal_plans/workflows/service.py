@@ -861,6 +861,8 @@ class Service:
             name = task_instance_name(intent.pod, intent.index, launch.task)
             if self._tasks.overrides.get(name) is GoalOverride.DECOMMISSIONED:
                 raise refusal(409, f"task {name} is being taken away")
+        if self._recovery.called_off(intent.step):
+            raise refusal(409, f"{intent.step} was called off: its pod needs it no longer")
         if newer := self._tasks.overtaken(intent):
             raise ApplicationError(
                 f"{intent.step} has launched {newer} since", type="Overtaken", non_retryable=True

@@ -78,6 +78,10 @@ class ServiceRecovery:
         """Configurations that are yet to be launched."""
         return self._book.configs(self._report)
 
+    def called_off(self, step: str) -> bool:
+        """Whether a step belongs to a recovery that is no longer wanted."""
+        return self._book.called_off(step)
+
     # --- what comes in ---
 
     def ended(self, record: TaskRecord, backoff: Backoff, now: datetime) -> None:
