@@ -24,7 +24,7 @@ demo: $(VENV)/.run  ## Deploy hello-world on an embedded Temporal server and wat
 	$(BIN)/temporal-plan demo $(ARGS)
 
 test: $(VENV)/.dev  ## All tests; make test ARGS="tests/unit -k canary" for some
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.dev  ## Lint, formatting, types, import contracts
 	$(BIN)/ruff check .

@@ -27,11 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "cached(reason): makes no sense with --no-workflow-cache, or takes minutes, and is skipped",
     )
+    config.addinivalue_line(
+        "markers", "long: takes minutes, much of which it waits: begun first, others run beside it"
+    )
     if config.getoption("--no-workflow-cache"):
         _replay_always()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     if not config.getoption("--no-workflow-cache"):
         return
     for item in items:

@@ -7,6 +7,8 @@ their own, they had another seed for the hashes of strings than this one, which 
 of a set decided.
 """
 
+from pathlib import Path
+
 from temporalio.client import Client
 from temporalio.worker import Replayer
 
@@ -28,3 +30,15 @@ async def assert_all_replays(
                 faults.append(f"{result.history.workflow_id}: {result.replay_failure}")
     assert replayed, f"no workflow is found by {query!r}"
     assert not faults, f"{len(faults)} of {replayed} don't replay:\n" + "\n".join(faults)
+
+
+async def keep_histories(address: str, directory: Path) -> int:
+    """Write all histories that the server has, as JSON, one file a run; how many."""
+    client = await Client.connect(address)
+    kept = 0
+    async for one in client.list_workflows():
+        handle = client.get_workflow_handle(one.id, run_id=one.run_id)
+        name = f"{one.id}.{one.run_id}.json".replace("/", "_")
+        (directory / name).write_text((await handle.fetch_history()).to_json())
+        kept += 1
+    return kept

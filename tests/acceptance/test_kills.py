@@ -168,6 +168,7 @@ DEPLOYS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("first", DEPLOYS)
 async def test_nothing_is_lost_or_done_twice(deploy: Deploy, first: int) -> None:

@@ -133,6 +133,7 @@ async def cluster_of_its_own() -> AsyncIterator[Cluster]:
         yield cluster
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_the_commands_of_the_readme(cluster_of_its_own: Cluster, workplace: Path) -> None:
     markdown = without_section(README.read_text(), WALKTHROUGH)

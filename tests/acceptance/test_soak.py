@@ -2,11 +2,13 @@
 
 ``--soak-seed N`` decides what is done, and in which order; ``--soak-minutes M`` how long it takes
 in all. When exactly a command meets a kill depends on the machine, so a seed that failed may pass
-the next time: the failure has the timeline and the state of everything.
+the next time: the failure has the timeline and the state of everything, and says where the
+histories are.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,11 +30,14 @@ async def four_agents() -> AsyncIterator[Cluster]:
         yield cluster
 
 
+@pytest.mark.long
 @pytest.mark.timeout(0)  # the test has its own, which grows with the time that it is given
-async def test_everything_converges(four_agents: Cluster, request: pytest.FixtureRequest) -> None:
+async def test_everything_converges(
+    four_agents: Cluster, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     options: Any = request.config.option
     seed: int = options.soak_seed
     seconds: float = 60 * options.soak_minutes
-    soak = await Soak.on(four_agents, seed)
+    soak = await Soak.on(four_agents, seed, tmp_path)
     async with asyncio.timeout(seconds + SLACK):
         await soak.run(max(seconds - AROUND, AROUND / 2))

@@ -26,6 +26,7 @@ def test_three_continues_lead_through_the_canary() -> None:
     assert len(continued) == 3
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 async def test_the_walk_through(fresh_cluster: Cluster) -> None:
     directory = fresh_cluster.directory / "project"

@@ -17,7 +17,14 @@ with workflow.unsafe.imports_passed_through():
     from temporal_plans.domain import leases
     from temporal_plans.domain.cluster import Reservation
     from temporal_plans.domain.model import CompactValue
-    from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
+    from temporal_plans.domain.service import (
+        Goal,
+        PodSpec,
+        ResourceSet,
+        ServiceSpec,
+        TaskSpec,
+        task_instance_name,
+    )
     from temporal_plans.domain.task import TaskState, TaskStatus
     from temporal_plans.messages.cluster import (
         Holdings,
@@ -62,12 +69,14 @@ class Told(CompactValue):
 
 class Setting(CompactValue):
     """What it answers. ``dead`` are tasks, ``agents`` where the others are; ``replaces`` the
-    reservation that the pod leaves; ``paused`` the tasks that are launched so."""
+    reservation that the pod leaves; ``paused`` the tasks that are launched so; ``lost`` the agents
+    that are given up just when a launch on them is on record."""
 
     dead: tuple[str, ...] = ()
     agents: dict[str, str] = {}
     replaces: str = ""
     paused: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     target: str = "c1"
 
 
@@ -121,9 +130,12 @@ class ServiceDouble:
         return LaunchPlace(config_id=config, spec=spec(), replaces=self._setting.replaces)
 
     @workflow.update
-    def record_launch(self, intent: LaunchIntent) -> LaunchOrder:
+    async def record_launch(self, intent: LaunchIntent) -> LaunchOrder:
         self._told = self._told.but(intents=(*self._told.intents, intent))
         self._held[intent.reservation.key] = intent.reservation
+        if intent.reservation.agent in self._setting.lost:
+            owner = workflow.get_external_workflow_handle(intent.owner)
+            await owner.signal("task_statuses", TaskStatuses(statuses=_gone(intent)))
         return LaunchOrder(paused=self._setting.paused)
 
     @workflow.update
@@ -144,6 +156,20 @@ class ServiceDouble:
     @workflow.query
     def holdings(self) -> Holdings:
         return Holdings(keys=tuple(self._held))
+
+
+def _gone(intent: LaunchIntent) -> tuple[TaskStatus, ...]:
+    return tuple(
+        TaskStatus(
+            task_id=launch.task_id,
+            name=task_instance_name(intent.pod, intent.index, launch.task),
+            state=TaskState.GONE_BY_OPERATOR,
+            sequence=0,
+            at=workflow.now(),
+            agent=intent.reservation.agent,
+        )
+        for launch in intent.tasks
+    )
 
 
 def spec() -> ServiceSpec:

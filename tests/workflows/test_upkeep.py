@@ -299,6 +299,22 @@ async def test_a_paused_task_that_runs(
     assert [(task.task, task.paused) for task in agent.launched[-1].tasks] == [(paused, True)]
 
 
+@pytest.mark.parametrize("steps", ["child", "inline"])
+async def test_an_agent_that_is_given_up_before_the_step_knows_of_its_launch(
+    plans: Kit, service: ServiceKit, cluster: Cluster, steps: str
+) -> None:
+    """The word that the tasks are gone comes before the answer to what is to be launched."""
+    agent = await cluster.task_agent()
+    await service.set(lost=(agent.agent,))
+    run = await plans.start(
+        phases(s=pod()), context=service.context(pool=cluster.name), steps=steps
+    )
+    lost = (await service.until(lambda told: len(told.intents) > 1)).intents[0]
+    await service.set()
+    assert (await run.result()).status is Status.COMPLETE
+    assert lost.tasks not in [launch.tasks for launch in agent.launched]
+
+
 async def test_a_pod_that_is_given_up_moves_once(
     plans: Kit, service: ServiceKit, cluster: Cluster
 ) -> None:

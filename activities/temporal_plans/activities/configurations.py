@@ -1,9 +1,11 @@
 """The activity that judges configurations, by the built-in rules and developers' own."""
 
+import asyncio
 from collections.abc import Sequence
 
 from temporalio import activity
 
+from temporal_plans.activities.heartbeat import heartbeats
 from temporal_plans.domain.change_check import ConfigValidator
 from temporal_plans.domain.deployable import problems
 from temporal_plans.domain.plan_customizer import PlanCustomizer
@@ -24,8 +26,9 @@ class ConfigurationActivities:
     @activity.defn(name="check_change")
     async def check_change(self, check: ChangeCheck) -> ChangeProblems:
         """Every reason why the configuration can't be deployed; none when it can."""
-        return ChangeProblems(
-            problems=problems(
+        async with heartbeats():
+            found = await asyncio.to_thread(  # developers' rules may take their time
+                problems,
                 check.before,
                 check.after,
                 check.plans,
@@ -34,4 +37,4 @@ class ConfigurationActivities:
                 validators=self._validators,
                 customizers=self._customizers,
             )
-        )
+        return ChangeProblems(problems=found)

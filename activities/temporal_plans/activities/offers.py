@@ -26,6 +26,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.heartbeat import heartbeats
 from temporal_plans.messages.cluster import (
     PLANS_QUEUE,
     Holdings,
@@ -132,12 +133,14 @@ class OfferActivities:
     @activity.defn
     async def reserve(self, request: ReserveInput) -> ReserveResult:
         """Reserve for one pod. Without a reservation in the result, the requirement waits."""
-        return await reserve_in_pool(self.client, request)
+        async with heartbeats():
+            return await reserve_in_pool(self.client, request)
 
     @activity.defn
     async def release(self, request: ReleaseInput) -> None:
         """Give a reservation up, and a waiting requirement of the same key."""
-        await release_in_pool(self.client, request)
+        async with heartbeats():
+            await release_in_pool(self.client, request)
 
     @activity.defn
     async def check_owners(self, request: OwnersInput) -> OwnersReport:

@@ -15,6 +15,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.heartbeat import heartbeats
 from temporal_plans.domain.commands import Verb
 from temporal_plans.messages.plan import CommandLog, PlanInput, PlanResult
 from temporal_plans.messages.service import ClosedPlans, OpenPlans, PlanStart
@@ -36,6 +37,10 @@ class PlanActivities:
     @activity.defn(name="start_plan")
     async def start_plan(self, start: PlanStart) -> None:
         """Start a plan's workflow, once for each ``run``: a retry finds it by its memos."""
+        async with heartbeats():
+            await self._start(start)
+
+    async def _start(self, start: PlanStart) -> None:
         starter = start.starter or activity.info().workflow_run_id or ""
         described = await self._describe(start.workflow_id)
         if described is not None and await _start_of(described) == (start.run, starter):

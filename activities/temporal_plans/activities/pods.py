@@ -4,6 +4,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
+from temporal_plans.activities.heartbeat import heartbeats
 from temporal_plans.activities.offers import reserve_in_pool
 from temporal_plans.domain.requirements import RequirementError, requirement_for
 from temporal_plans.domain.service import (
@@ -39,7 +40,8 @@ class PodActivities:
         Service refuses the launch. All else is worth another try.
         """
         try:
-            return await self._prepare(request)
+            async with heartbeats():
+                return await self._prepare(request)
         except RequirementError as error:
             raise _hopeless(error, str(error)) from error
         except WorkflowUpdateFailedError as error:

@@ -9,8 +9,7 @@ can be forced, interrupted or left at any moment, since a round that is cancelle
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from temporalio import activity
@@ -23,6 +22,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.heartbeat import heartbeats
 from temporal_plans.activities.offers import QUERY_LIMIT, release_once
 from temporal_plans.activities.pods import CUT_OFF
 from temporal_plans.domain.cluster import AgentState
@@ -119,7 +119,7 @@ class UpkeepActivities:
     @activity.defn(name="erase_task")
     async def erase_task(self, request: EraseInput) -> UpkeepResult:
         """Have the Service forget a task. Raises as ``retire_task`` does."""
-        async with _heartbeats():
+        async with heartbeats():
             await self._ask_service(
                 request.service, "erase_task", EraseTask(task=request.task), type(None)
             )
@@ -129,7 +129,7 @@ class UpkeepActivities:
     async def deregister(self, request: DeregisterInput) -> UpkeepResult:
         """Give up what the Pool still keeps for a service, forced over or forgotten: from here on
         nobody would. Agents that are gone destroy it when they are back; nothing waits for them."""
-        async with _heartbeats():
+        async with heartbeats():
             for key in await self._kept(request):
                 released = await release_once(
                     self._client, ReleaseInput(pool=request.pool, key=key)
@@ -221,7 +221,7 @@ def _gone(agent: str, hostname: str, state: AgentState | None) -> str:
 async def _round(known: str, look: Callable[[], Awaitable[_Look]]) -> UpkeepResult:
     """Look again and again, until it is done or there is something else to say than ``known``."""
     began, pause = time.monotonic(), FIRST_PAUSE
-    async with _heartbeats():
+    async with heartbeats():
         while True:
             seen = await look()
             lasted = time.monotonic() - began
@@ -231,22 +231,3 @@ async def _round(known: str, look: Callable[[], Awaitable[_Look]]) -> UpkeepResu
                 return UpkeepResult(done=seen.done, waits=seen.waits)
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
-
-
-@asynccontextmanager
-async def _heartbeats() -> AsyncGenerator[None]:
-    """Life signs, three in the activity's heartbeat timeout, while the block runs: by them it also
-    hears that it is cancelled."""
-    beating = asyncio.create_task(_beat(), name="heartbeats")
-    try:
-        yield
-    finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
-
-
-async def _beat() -> None:
-    timeout = activity.info().heartbeat_timeout
-    while timeout:
-        activity.heartbeat()
-        await asyncio.sleep(timeout.total_seconds() / 3)

@@ -10,9 +10,9 @@ end of the file and stops in order.
 import os
 import signal
 import sys
-from types import FrameType
 
-_PASSED_ON = (signal.SIGINT, signal.SIGTERM)
+_PASSED_ON = frozenset({signal.SIGINT, signal.SIGTERM})
+_AWAITED = _PASSED_ON | {signal.SIGCHLD}
 
 
 def behind_a_front() -> int:
@@ -24,7 +24,8 @@ def behind_a_front() -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     gone, held = os.pipe()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, exit codes are lost
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     child = os.fork()
     if child == 0:
         os.close(held)
@@ -32,20 +33,19 @@ def behind_a_front() -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return gone
     os.close(gone)
-    raise SystemExit(_wait_for(child, before))
+    raise SystemExit(_wait_for(child))
 
 
-def _wait_for(child: int, mask: set[int | signal.Signals]) -> int:
-    """Until it has ended; signals that came since the fork are passed on, too."""
+def _wait_for(child: int) -> int:
+    """Until it has ended; signals that came since the fork are passed on, too.
 
-    def pass_on(number: int, _: FrameType | None) -> None:
-        os.kill(child, number)  # not reaped yet, so the id is still its own
-
-    for number in _PASSED_ON:
-        signal.signal(number, pass_on)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    for number in _PASSED_ON:
-        signal.signal(number, signal.SIG_IGN)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return code if code >= 0 else 128 - code
+    The signals stay blocked and are taken one by one: a handler of Python's runs only between two
+    instructions, so one that came just before a call that waits would be passed on too late.
+    """
+    while True:
+        number = signal.sigwait(_AWAITED)
+        if number in _PASSED_ON:
+            os.kill(child, number)  # not reaped yet, so the id is still its own
+        elif os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            return code if code >= 0 else 128 - code

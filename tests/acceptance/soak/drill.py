@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -43,9 +44,11 @@ LOOKS = 3
 class Soak:
     """One drill. ``seed`` decides what is done, though not when exactly it takes effect."""
 
-    def __init__(self, cluster: Cluster, bare: Client, seed: int) -> None:
+    def __init__(self, cluster: Cluster, bare: Client, seed: int, kept: Path) -> None:
+        """``kept`` is where the histories are left if something is wrong."""
         self.cluster = cluster
         self.seed = seed
+        self.kept = kept
         self.ledger = Ledger()
         self.operators = Operators(cluster, bare, self.ledger)
         self.harm = Harm(cluster, self.ledger, Random(f"harm {seed}"))
@@ -53,10 +56,10 @@ class Soak:
         self._bare = bare
 
     @classmethod
-    async def on(cls, cluster: Cluster, seed: int) -> "Soak":
+    async def on(cls, cluster: Cluster, seed: int, kept: Path) -> "Soak":
         """``bare`` is a client without our plugins, for what ``PlansClient`` has no verb for."""
         bare = await Client.connect(cluster.server.address, data_converter=pydantic_data_converter)
-        return cls(cluster, bare, seed)
+        return cls(cluster, bare, seed, kept)
 
     async def run(self, seconds: float) -> None:
         """Raises AssertionError, with the timeline and the state, for all that is wrong."""

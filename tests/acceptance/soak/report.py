@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from temporalio.service import RPCError
 
+from acceptance.histories import keep_histories
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 
 async def report(soak: "Soak", faults: Iterable[str]) -> str:
     """The faults, the seed to try again with, the timeline, and the state of everything."""
+    try:
+        kept = await keep_histories(soak.cluster.server.address, soak.kept)
+    except (RPCError, RuntimeError):  # no server answers
+        kept = 0
     lines = [
-        f"soak test with --soak-seed {soak.seed}:",
+        f"soak test with --soak-seed {soak.seed}; {kept} histories are in {soak.kept}:",
         *(f"- {fault}" for fault in faults),
         "",
         "timeline:",

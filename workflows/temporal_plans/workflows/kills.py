@@ -9,6 +9,7 @@ from temporalio.exceptions import FailureError
 
 from temporal_plans.domain.task import TaskRef, TaskStatus
 from temporal_plans.messages.cluster import KillInput, TaskStatuses, agent_queue
+from temporal_plans.workflows.heartbeat import HEARTBEAT
 
 PATIENCE = timedelta(minutes=10)
 """How long a kill waits for an agent that does not answer. Such an agent is given up long before,
@@ -55,7 +56,7 @@ class Kills:
                 task_queue=agent_queue(task.agent),
                 schedule_to_close_timeout=PATIENCE,
                 start_to_close_timeout=PATIENCE,
-                heartbeat_timeout=timedelta(seconds=10),
+                heartbeat_timeout=HEARTBEAT,
                 summary=f"kill {task.task_id}",
             )
         except FailureError as error:

@@ -15,9 +15,10 @@ from temporalio.exceptions import is_cancelled_exception
 from temporal_plans.domain import transitions
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.plan import PodWork, StepSpec
+from temporal_plans.domain.service import task_instance_name
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskStatus
-from temporal_plans.domain.transitions import StepState
+from temporal_plans.domain.transitions import StepState, TaskProgress
 from temporal_plans.messages.plan import StepOrder
 from temporal_plans.workflows.failures import failure_text
 from temporal_plans.workflows.kinds import kind_for
@@ -39,6 +40,14 @@ def keeps_its_place(spec: StepSpec) -> bool:
     begins it again when the back-off is over and nobody else works on the pod.
     """
     return not (isinstance(spec.work, PodWork) and spec.work.recovery is not None)
+
+
+def _task_names(spec: StepSpec) -> frozenset[str]:
+    """The task instances that a step launches."""
+    work = spec.work
+    if not isinstance(work, PodWork):
+        return frozenset()
+    return frozenset(task_instance_name(work.pod, work.index, task) for task in work.tasks)
 
 
 class StepMachine:
@@ -67,6 +76,8 @@ class StepMachine:
         self._on_change = on_change
         self._registry = registry
         self._epoch = 0
+        self._names = _task_names(place.spec)
+        self._early: dict[str, TaskStatus] = {}
 
     # --- what comes in ---
 
@@ -79,9 +90,24 @@ class StepMachine:
             self.set(order.state)
 
     def report(self, statuses: Iterable[TaskStatus]) -> None:
-        """What became of tasks; those of other launches are ignored."""
+        """What became of tasks. Those of other launches count for nothing, but for the one that is
+        being prepared: it is on record, and may be lost with its agent, before the step knows."""
         for status in statuses:
-            self.set(transitions.reported(self.state, status, self.place.backoff, workflow.now()))
+            if status.task_id in self.state.tasks:
+                self._reported(status)
+            elif status.name in self._names:
+                self._early[status.name] = status
+
+    def launched(self, tasks: dict[str, TaskProgress]) -> None:
+        """These are being started, if nothing was heard of their end yet."""
+        self.set(transitions.launched(self.state, tasks, workflow.now()))
+        heard, self._early = self._early, {}
+        for status in heard.values():
+            if status.task_id in tasks:
+                self._reported(status)
+
+    def _reported(self, status: TaskStatus) -> None:
+        self.set(transitions.reported(self.state, status, self.place.backoff, workflow.now()))
 
     def offer(self, reservation: Reservation) -> None:
         self.offered = reservation

@@ -87,6 +87,7 @@ from temporal_plans.messages.service import (
 )
 from temporal_plans.workflows.alarm import Alarm
 from temporal_plans.workflows.handlers import should_continue_as_new, wait_or_timeout
+from temporal_plans.workflows.heartbeat import HEARTBEAT
 from temporal_plans.workflows.kills import Kills
 from temporal_plans.workflows.log import CommandLogger
 from temporal_plans.workflows.outbox import Outbox
@@ -555,6 +556,7 @@ class Service:
             ),
             result_type=ChangeProblems,
             start_to_close_timeout=timedelta(minutes=1),
+            heartbeat_timeout=HEARTBEAT,
             summary="may this be deployed",
         )
         problems: tuple[Problem, ...] = answer.problems

@@ -19,6 +19,7 @@ from temporal_plans.messages.service import (
     RunRecord,
     ServiceState,
 )
+from temporal_plans.workflows.heartbeat import HEARTBEAT
 from temporal_plans.workflows.outbox import Outbox
 
 DEPLOY, RECOVERY, DECOMMISSION = "deploy", "recovery", "decommission"
@@ -162,6 +163,7 @@ class ServicePlans:
             "start_plan",
             start,
             start_to_close_timeout=timedelta(seconds=30),
+            heartbeat_timeout=HEARTBEAT,
             summary=f"start {name}",
         )
         del self._starting[name]

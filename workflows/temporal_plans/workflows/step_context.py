@@ -12,7 +12,7 @@ from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.parameters import substitute
 from temporal_plans.domain.plan import StepSpec, Work
-from temporal_plans.domain.transitions import StepState
+from temporal_plans.domain.transitions import StepState, TaskProgress
 from temporal_plans.messages.plan import ServiceContext
 
 if TYPE_CHECKING:
@@ -87,6 +87,10 @@ class StepContext:
 
     def set(self, state: StepState) -> None:
         self._machine.set(state)
+
+    def launched(self, tasks: dict[str, TaskProgress]) -> None:
+        """Tasks are being started; what was heard of them before counts now."""
+        self._machine.launched(tasks)
 
     @property
     def leaving(self) -> bool:

@@ -9,9 +9,9 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from temporal_plans.activities.agent.heartbeat import heartbeats
 from temporal_plans.activities.agent.logs import STREAMS, read_piece
 from temporal_plans.activities.agent.runner import TaskRunner, UnknownTask
+from temporal_plans.activities.heartbeat import heartbeats
 from temporal_plans.domain.task import TaskStatus
 from temporal_plans.messages.cluster import (
     DestroyInput,

@@ -22,7 +22,8 @@ from temporal_plans.messages.cluster import (
     agent_queue,
 )
 from temporal_plans.workflows.failures import failure_text
-from temporal_plans.workflows.kinds.pod import HEARTBEAT, QUICK_RETRY, refusal_text
+from temporal_plans.workflows.heartbeat import HEARTBEAT
+from temporal_plans.workflows.kinds.pod import QUICK_RETRY, refusal_text
 from temporal_plans.workflows.step_context import StepContext
 
 _FOR_EVER = timedelta(days=3650)
@@ -81,6 +82,7 @@ async def _reserved(step: StepContext, requirement: Requirement, pool: str) -> R
             ReserveInput(pool=pool, requirement=requirement),
             result_type=ReserveResult,
             start_to_close_timeout=timedelta(seconds=30),
+            heartbeat_timeout=HEARTBEAT,
             retry_policy=QUICK_RETRY,
             summary=f"reserve for {step.name}",
         )
@@ -130,6 +132,7 @@ async def _release(key: str, pool: str, *, destroy: bool = True) -> None:
         "release",
         ReleaseInput(pool=pool, key=key, destroy=destroy),
         start_to_close_timeout=timedelta(minutes=5),
+        heartbeat_timeout=HEARTBEAT,
         retry_policy=QUICK_RETRY,
         summary="release",
     )

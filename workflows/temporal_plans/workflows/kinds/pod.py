@@ -40,6 +40,7 @@ from temporal_plans.messages.plan import (
 )
 from temporal_plans.messages.service import SubscribeMessage
 from temporal_plans.workflows.failures import failure_text
+from temporal_plans.workflows.heartbeat import HEARTBEAT
 from temporal_plans.workflows.step_context import StepContext
 
 QUICK_RETRY = RetryPolicy(
@@ -53,8 +54,6 @@ TAKEN_WITHIN = timedelta(minutes=10)
 """How long a launch waits for its agent to take it. One that stays away is given up long before,
 and the step is told; but not if that happened just before the launch was recorded."""
 
-HEARTBEAT = timedelta(seconds=10)
-"""An agent that dies in an activity is noticed after this long."""
 ANSWERS_WITHIN = timedelta(seconds=20)
 """How long a pod that moves waits for the agent that it leaves to kill it there."""
 
@@ -101,6 +100,7 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
                 request,
                 result_type=PreparePodResult,
                 start_to_close_timeout=timedelta(seconds=30),
+                heartbeat_timeout=HEARTBEAT,
                 retry_policy=QUICK_RETRY,
                 summary=f"reserve for {step.name}",
             )
@@ -126,10 +126,14 @@ async def _launch(
     reservation = prepared.reservation
     assert reservation is not None
     step.committed = True  # what is in the way goes now: an interrupt comes too late
-    await _kill(prepared.kill, step.name, reservation.agent)
-    step.set(transitions.launched(step.state, _progress(work, prepared.tasks), workflow.now()))
+    step.launched(_progress(work, prepared.tasks))
+    if prepared.kill:
+        step.say(
+            f"makes room: {', '.join(place.task_id for place in prepared.kill)} must end first"
+        )
     launch = asyncio.create_task(
-        _start(
+        _replace(
+            prepared.kill,
             LaunchInput(
                 service=context.service,
                 report_to=service_id(context.service),
@@ -166,8 +170,12 @@ def _follow(step: StepContext, outcome: "TaskStatuses | Exception") -> None:
         step.set(transitions.reported(step.state, status, step.place.backoff, workflow.now()))
 
 
-async def _start(launch: LaunchInput, name: str) -> "TaskStatuses | Exception":
+async def _replace(
+    places: Iterable[TaskRef], launch: LaunchInput, name: str
+) -> "TaskStatuses | Exception":
+    """Make room, and start the tasks there; how that went."""
     try:
+        await _kill(places, name, launch.reservation.agent)
         statuses: TaskStatuses = await workflow.execute_activity(
             "launch",
             launch,

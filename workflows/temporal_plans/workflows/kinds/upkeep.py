@@ -20,7 +20,8 @@ from temporal_plans.messages.upkeep import (
     RetireInput,
     UpkeepResult,
 )
-from temporal_plans.workflows.kinds.pod import HEARTBEAT, QUICK_RETRY
+from temporal_plans.workflows.heartbeat import HEARTBEAT
+from temporal_plans.workflows.kinds.pod import QUICK_RETRY
 from temporal_plans.workflows.step_context import StepContext
 
 LONGEST_ROUND = timedelta(hours=1, minutes=10)

@@ -1,4 +1,5 @@
-"""Life signs of activities that take long."""
+"""Life signs of activities: by them the server knows that their worker lives, and they hear that
+they are cancelled."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -24,6 +25,9 @@ class Progress:
 async def heartbeats() -> AsyncGenerator[Progress, None]:
     """Heartbeats, three in the activity's heartbeat timeout, while the block runs."""
     progress = Progress()
+    if not activity.in_activity():
+        yield progress
+        return
     beating = asyncio.create_task(_beat(progress), name="heartbeats")
     try:
         yield progress
