@@ -1,6 +1,7 @@
 """Options of the whole suite."""
 
 import functools
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if config.getoption("--no-workflow-cache"):
         _replay_always()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts background jobs so, and all that they start in turn would ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -70,13 +70,14 @@ class Told(CompactValue):
 class Setting(CompactValue):
     """What it answers. ``dead`` are tasks, ``agents`` where the others are; ``replaces`` the
     reservation that the pod leaves; ``paused`` the tasks that are launched so; ``lost`` the agents
-    that are given up just when a launch on them is on record."""
+    that are given up just when a launch on them is on record; ``slow``: it answers no launch."""
 
     dead: tuple[str, ...] = ()
     agents: dict[str, str] = {}
     replaces: str = ""
     paused: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    slow: bool = False
     target: str = "c1"
 
 
@@ -136,6 +137,7 @@ class ServiceDouble:
         if intent.reservation.agent in self._setting.lost:
             owner = workflow.get_external_workflow_handle(intent.owner)
             await owner.signal("task_statuses", TaskStatuses(statuses=_gone(intent)))
+        await workflow.wait_condition(lambda: not self._setting.slow)
         return LaunchOrder(paused=self._setting.paused)
 
     @workflow.update

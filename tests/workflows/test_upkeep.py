@@ -315,6 +315,24 @@ async def test_an_agent_that_is_given_up_before_the_step_knows_of_its_launch(
     assert lost.tasks not in [launch.tasks for launch in agent.launched]
 
 
+@pytest.mark.parametrize("steps", ["child", "inline"])
+async def test_a_step_that_is_held_back_before_it_launches_gives_its_pod_back(
+    plans: Kit, service: ServiceKit, cluster: Cluster, steps: str
+) -> None:
+    """Others may work on the pod while the plan is interrupted."""
+    await cluster.task_agent()
+    await service.set(slow=True)
+    context = service.context(pool=cluster.name)
+    run = await plans.start(phases(s=pod()), context=context, steps=steps)
+    await service.until(lambda told: bool(told.intents and told.leases.held))
+    await run.update(Verb.INTERRUPT, "p")
+    await run.until(lambda view: (view.status, statuses(view)) == (Status.WAITING, ["PENDING"]))
+    await service.until(lambda told: not told.leases.held)
+    await service.set()
+    await run.update(Verb.CONTINUE, "p")
+    assert (await run.result()).status is Status.COMPLETE
+
+
 async def test_a_pod_that_is_given_up_moves_once(
     plans: Kit, service: ServiceKit, cluster: Cluster
 ) -> None:

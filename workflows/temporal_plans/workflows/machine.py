@@ -123,9 +123,15 @@ class StepMachine:
     # --- the run ---
 
     async def run(self) -> bool:
-        """Until the step is complete, or was asked to leave; whether it is complete."""
+        """Until the step is complete, was asked to leave, or may not go on; whether it is complete.
+
+        One that may not go on holds its pod from others for nothing: its phase takes that back, and
+        begins the step again when it may.
+        """
         while not self.state.complete:
-            if self.leaving or (self._ends_in_error and self.state.status is Status.ERROR):
+            if self.leaving or not self._may_go_on:
+                return False
+            if self._ends_in_error and self.state.status is Status.ERROR:
                 return False
             if self.state.delayed_until is not None and not keeps_its_place(self.place.spec):
                 return False
@@ -137,11 +143,14 @@ class StepMachine:
 
     def _may_begin(self) -> bool:
         return (
-            (self._permitted or self._under_way)
-            and not self.state.interrupted
+            (self._under_way or not self.state.interrupted)
             and self.state.status in _READY
             and self.state.delayed_until is None
         )
+
+    @property
+    def _may_go_on(self) -> bool:
+        return self._permitted or self._under_way
 
     @property
     def _under_way(self) -> bool:
@@ -156,7 +165,11 @@ class StepMachine:
         try:
             await workflow.wait_condition(
                 lambda: (
-                    self._epoch != epoch or self.leaving or self.state.complete or self._may_begin()
+                    self._epoch != epoch
+                    or self.leaving
+                    or self.state.complete
+                    or self._may_begin()
+                    or not self._may_go_on
                 ),
                 timeout=timeout,
                 timeout_summary=f"back-off of {self.place.element}",
