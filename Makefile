@@ -13,7 +13,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check format bench clean distclean
+.PHONY: help venv demo test check lint mypy pyright format bench clean distclean
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,12 +26,18 @@ demo: $(VENV)/.run  ## Deploy hello-world on an embedded Temporal server and wat
 test: $(VENV)/.dev  ## All tests; make test ARGS="tests/unit -k canary" for some
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: $(VENV)/.dev  ## Lint, formatting, types, import contracts
+check: lint mypy pyright  ## Lint, formatting, types, import contracts; make -j3 check is faster
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+mypy: $(VENV)/.dev
+	$(BIN)/mypy
+
+pyright: $(VENV)/.dev
+	$(BIN)/pyright
 
 format: $(VENV)/.dev  ## Repair what ruff can
 	$(BIN)/ruff check --fix .

@@ -241,7 +241,8 @@ class Operators:
         parameters: Mapping[str, str] | None = None,
         *,
         by_signal: bool = False,
-    ) -> None:
+    ) -> Given:
+        """The command, with the answer to it."""
         plan_id = f"{service.kind.name}/{plan}"
         where = " ".join(filter(None, (plan, phase, step)))
         how = "signal " if by_signal else ""
@@ -264,6 +265,7 @@ class Operators:
             return Outcome(code=200, message="the server has it")
 
         await self._ask(one, signal if by_signal else update, _of_outcome)
+        return one
 
     async def _element(self, plan_id: str, verb: Verb, chance: Random) -> tuple[str, str]:
         """A phase and step of the plan, or one of them, or neither, as the verb is about."""
@@ -282,8 +284,8 @@ class Operators:
     async def _mistyped(self, service: Operated, chance: Random) -> None:
         """No such phase: nothing may come of it."""
         verb = chance.choice((Verb.CONTINUE, Verb.INTERRUPT, Verb.RESTART))
-        await self.plan(service, "deploy", verb, "wbe")
-        if self._ledger.given[-1].answer is Answer.ACCEPTED:
+        given = await self.plan(service, "deploy", verb, "wbe")
+        if given.answer is Answer.ACCEPTED:
             self.faults.append(f"{service.kind.name}/deploy knows a phase wbe")
 
     # --- the end of a service, and its beginning ---
