@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from pydantic import BaseModel
 
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import (
@@ -16,7 +17,7 @@ from temporal_plans.client.errors import (
     Unreadable,
     WorkerUnreachable,
 )
-from temporal_plans.client.gateway import Ended, EndedMeanwhile
+from temporal_plans.client.gateway import Ended, EndedMeanwhile, WorkflowIsEnding
 from temporal_plans.client.plan_run import PlanRun, Trouble
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.watching import watch
@@ -29,7 +30,7 @@ from temporal_plans.domain.status import Status
 from temporal_plans.messages.cluster import LogChunk, PoolStatus, ReadLogInput, WaitingView
 from temporal_plans.messages.plan import CommandLog, LogEntry, PlanInput, PlanResult
 from temporal_plans.messages.service import PlanRecord, ServiceStatus, StartPlan, TaskRecord, Tasks
-from unit.fake_gateway import THEN, Call, FakeGateway, FakeWorkflow
+from unit.fake_gateway import THEN, Call, FakeGateway, FakeWorkflow, Model
 from unit.views import plan
 
 DONE = Outcome(code=200, message="Received cmd: start")
@@ -125,6 +126,34 @@ async def test_an_ended_plan_of_a_service_is_started_by_the_service() -> None:
     assert await client.command("hello/deploy", Verb.START, command) == DONE
     start = StartPlan(plan="deploy", parameters={"A": "1"}, reason="why", by="me")
     assert gateway.told == [Call("service/hello", "start_plan", start)]
+
+
+class Ending(FakeGateway):
+    """The plan refuses, because it is about to end, and then has ended; its service does not know
+    of that at once."""
+
+    late = True
+
+    async def update(
+        self, workflow_id: str, name: str, argument: BaseModel, result: type[Model]
+    ) -> Model:
+        plan = self.workflows["hello/deploy"]
+        if workflow_id == "hello/deploy" and plan.ended is None:
+            plan.ended = Ended.COMPLETED
+            raise WorkflowIsEnding
+        answer = await super().update(workflow_id, name, argument, result)
+        if name == "start_plan" and self.late:
+            self.late = False
+            return result.model_validate({"code": 208, "message": "it is running"})
+        return answer
+
+
+async def test_a_start_that_meets_the_end_of_the_run_before_begins_the_next() -> None:
+    gateway = Ending({"service/hello": service("deploy"), "hello/deploy": FakeWorkflow("Plan")})
+    client = PlansClient(gateway=gateway)
+    assert await client.command("hello/deploy", Verb.START, Command()) == DONE
+    started = Call("service/hello", "start_plan", StartPlan(plan="deploy"))
+    assert gateway.told == [started, started]
 
 
 async def test_restart_of_a_services_plan_says_so() -> None:

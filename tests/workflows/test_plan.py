@@ -241,3 +241,31 @@ async def test_names_that_make_ids_too_long_are_refused(plans: Kit) -> None:
     with pytest.raises(WorkflowFailureError) as failed:
         await asyncio.wait_for(handle.result(), 20)
     assert "use shorter names" in str(failed.value.cause)
+
+
+async def test_messages_that_were_meant_for_a_child_that_has_ended_count_for_nothing(
+    plans: Kit,
+) -> None:
+    """They name a workflow, not its run: they reach the child that was started in its place."""
+    name = "meant-for-another"
+    plans.recorder.gates[name] = asyncio.Event()
+    run = await plans.start(
+        {"phases": {"p": {"steps": {**steps(name, "z"), "ok": {"approval": True}}}}}
+    )
+    await run.until(lambda view: statuses(view)[0] == "STARTING")
+    phase = plans.client.get_workflow_handle(f"{run.handle.id}/p")
+    step = plans.client.get_workflow_handle(f"{run.handle.id}/p/{name}")
+    held_back = {"number": 1, "token": "of another", "permitted": False, "leave": True}
+    await phase.signal("orders", held_back)
+    await step.signal("order", {**held_back, "state": {"status": "COMPLETE"}})
+    lie = {"token": "of another", "index": 1, "state": {"status": "COMPLETE"}}
+    await phase.signal("step_changed", lie)
+    told = {"phase": 0, "token": "of another", "steps": {"1": {"status": "COMPLETE"}}}
+    await run.handle.signal("phase_changed", told)
+    await run.update(Verb.CONTINUE)
+    assert statuses(await run.view()) == ["STARTING", "PENDING", "PENDING"]
+    plans.recorder.gates.pop(name).set()
+    await run.until(lambda view: statuses(view) == ["COMPLETE", "COMPLETE", "WAITING"])
+    await run.update(Verb.CONTINUE, "p")
+    assert (await run.result()).status is Status.COMPLETE
+    assert plans.recorder.done.count("z") >= 1

@@ -320,17 +320,33 @@ async def test_a_step_that_is_held_back_before_it_launches_gives_its_pod_back(
     plans: Kit, service: ServiceKit, cluster: Cluster, steps: str
 ) -> None:
     """Others may work on the pod while the plan is interrupted."""
+    context = service.context(pool=cluster.name)
+    run = await plans.start(phases(s=pod()), context=context, steps=steps)
+    await run.until(lambda view: statuses(view) == ["PREPARED"])
+    await run.update(Verb.INTERRUPT, "p")
+    await service.until(lambda told: not told.leases.held)
+    assert (await run.view()).status is Status.WAITING
     await cluster.task_agent()
+    await run.update(Verb.CONTINUE, "p")
+    assert (await run.result()).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("steps", ["child", "inline"])
+async def test_a_launch_that_is_being_recorded_is_not_held_back(
+    plans: Kit, service: ServiceKit, cluster: Cluster, steps: str
+) -> None:
+    """Once it is on record, what ran before is not to live on: it is too late for an interrupt."""
+    agent = await cluster.task_agent()
     await service.set(slow=True)
     context = service.context(pool=cluster.name)
     run = await plans.start(phases(s=pod()), context=context, steps=steps)
-    await service.until(lambda told: bool(told.intents and told.leases.held))
+    await service.until(lambda told: bool(told.intents))
     await run.update(Verb.INTERRUPT, "p")
-    await run.until(lambda view: (view.status, statuses(view)) == (Status.WAITING, ["PENDING"]))
-    await service.until(lambda told: not told.leases.held)
     await service.set()
-    await run.update(Verb.CONTINUE, "p")
     assert (await run.result()).status is Status.COMPLETE
+    assert [launch.tasks for launch in agent.launched] == [
+        intent.tasks for intent in (await service.told()).intents
+    ]
 
 
 async def test_a_pod_that_is_given_up_moves_once(

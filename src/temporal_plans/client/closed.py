@@ -7,7 +7,13 @@ through its Service when it belongs to one, else by a new run with the old run's
 from datetime import UTC, datetime
 
 from temporal_plans.client.errors import PlansError, Refused
-from temporal_plans.client.gateway import Ended, Gateway, NoSuchWorkflow, WorkflowIsClosed
+from temporal_plans.client.gateway import (
+    Ended,
+    Gateway,
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+    WorkflowIsOpen,
+)
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.messages.cluster import service_id
@@ -56,13 +62,17 @@ async def command_closed(
 async def start_in_service(
     gateway: Gateway, service: str, plan: str, verb: Verb, command: Command
 ) -> Outcome:
-    """Have the Service run its plan (again)."""
+    """Have the Service run its plan (again). Raises WorkflowIsOpen when it is running, as far as
+    the Service knows."""
     said = {name: getattr(command, name) for name in Command.model_fields}
     if verb is Verb.RESTART:
         request = StartPlan(plan=plan, verb=Verb.RESTART, **said)
     else:
         request = StartPlan(plan=plan, **said)
-    return await gateway.update(service_id(service), "start_plan", request, Outcome)
+    outcome = await gateway.update(service_id(service), "start_plan", request, Outcome)
+    if outcome.code == 208:
+        raise WorkflowIsOpen
+    return outcome
 
 
 async def _new_run(gateway: Gateway, plan_id: str, verb: Verb, command: Command) -> Outcome:

@@ -43,6 +43,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.schedules import Schedules, TemporalSchedules
+from temporal_plans.messages.plan import PLAN_ENDING
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -100,6 +101,10 @@ class WorkflowIsOpen(Exception):
     """A workflow of this id runs already."""
 
 
+class WorkflowIsEnding(Exception):
+    """The workflow takes no more updates: it has nothing left to do but to end."""
+
+
 class EndedMeanwhile(Exception):
     """The workflow took the update and ended before it answered."""
 
@@ -137,7 +142,7 @@ class Gateway(Protocol):
         self, workflow_id: str, name: str, argument: BaseModel, result: type[Model]
     ) -> Model:
         """Tell a workflow and hear what it did; raises NoSuchWorkflow, WorkflowIsClosed,
-        EndedMeanwhile, WorkerUnreachable, Refused."""
+        WorkflowIsEnding, EndedMeanwhile, WorkerUnreachable, Refused."""
         ...
 
     async def start(
@@ -362,8 +367,11 @@ class TemporalGateway:
             async with self._calling(worker_for=workflow_id, sent=f"{name} command"):
                 yield
         except WorkflowUpdateFailedError as error:
-            if getattr(error.cause, "type", "") == "AcceptedUpdateCompletedWorkflow":
+            kind = getattr(error.cause, "type", "")
+            if kind == "AcceptedUpdateCompletedWorkflow":
                 raise EndedMeanwhile from error
+            if kind == PLAN_ENDING:
+                raise WorkflowIsEnding from error
             raise Refused(failure_text(error.cause)) from error
         except ValidationError as error:
             raise _other_version(workflow_id, f"update {name}", error) from error

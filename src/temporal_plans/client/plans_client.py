@@ -5,6 +5,7 @@ about services, earlier runs and schedules are in modules of their own; here are
 and about the cluster.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -32,6 +33,7 @@ from temporal_plans.client.gateway import (
     NoSuchWorkflow,
     TemporalGateway,
     WorkflowIsClosed,
+    WorkflowIsEnding,
     WorkflowIsOpen,
 )
 from temporal_plans.client.history import HistoryVerbs
@@ -64,6 +66,9 @@ from temporal_plans.messages.plan import (
 )
 
 Model = TypeVar("Model", bound=BaseModel)
+
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds before a command is given again to a plan that is ending or being begun."""
 
 
 class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
@@ -156,22 +161,27 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         A plan that has ended can be started or restarted as a whole: a service's plan by its
         Service, another by a new run with the same input.
         """
-        for _ in range(3):  # it may end, or be begun anew by another, between question and answer
+        for pause in _PAUSES:
             try:
-                return await self._gateway.update(plan_id, verb.value, command, Outcome)
-            except EndedMeanwhile:
-                return Outcome(code=202, message=f"{verb.value} was taken, and the plan has ended")
-            except NoSuchWorkflow:
-                return await self._command_unstarted(plan_id, verb, command)
-            except WorkflowIsClosed as closed:
-                ended = closed.ended or (await self._gateway.describe(plan_id)).ended
-            if ended is None:
-                continue
-            try:
-                return await command_closed(self._gateway, plan_id, ended, verb, command)
-            except WorkflowIsOpen:
-                continue
+                return await self._command(plan_id, verb, command)
+            except (WorkflowIsEnding, WorkflowIsOpen):
+                await asyncio.sleep(pause)
         raise Refused(f"plan {plan_id!r} is being started and ended by others; try again")
+
+    async def _command(self, plan_id: str, verb: Verb, command: Command) -> Outcome:
+        """Raises WorkflowIsEnding or WorkflowIsOpen when it has ended, or was begun anew, between
+        question and answer."""
+        try:
+            return await self._gateway.update(plan_id, verb.value, command, Outcome)
+        except EndedMeanwhile:
+            return Outcome(code=202, message=f"{verb.value} was taken, and the plan has ended")
+        except NoSuchWorkflow:
+            return await self._command_unstarted(plan_id, verb, command)
+        except WorkflowIsClosed as closed:
+            ended = closed.ended or (await self._gateway.describe(plan_id)).ended
+        if ended is None:
+            raise WorkflowIsOpen
+        return await command_closed(self._gateway, plan_id, ended, verb, command)
 
     async def log(self, plan_id: str) -> CommandLog:
         """The commands that the plan was given. Raises PlanNotFound."""

@@ -25,6 +25,9 @@ from temporal_plans.domain.status import Status
 from temporal_plans.domain.transitions import StepState
 from temporal_plans.messages.cluster import TaskRef
 
+PLAN_ENDING = "PlanEnding"
+"""The type of failure of an update that came when the plan had nothing left to do but to end."""
+
 # --- what people and programs read --------------------------------------------------------------
 
 
@@ -213,10 +216,12 @@ class PhaseInput(CompactValue):
 
     ``order`` is the last order carried out, ``leased`` the steps whose asset it has, ``unreported``
     those whose change the plan has not heard of, all from an earlier run; ``pace`` is the least
-    time between two reports to the plan.
+    time between two reports to the plan. ``token`` tells this start of the phase from others of the
+    same id: messages between it and the plan that name another were meant for, or are of, another.
     """
 
     index: int
+    token: str = ""
     spec: PhaseSpec
     state: PhaseState
     inline: bool = False
@@ -244,9 +249,10 @@ class PhaseResult(CompactValue):
 
 class PhaseDelta(CompactValue):
     """Signal ``phase_changed`` from a Phase to its Plan: the steps that changed since the last one,
-    and the last order that has been carried out."""
+    and the last order that has been carried out. ``token`` as in PhaseInput."""
 
     phase: int
+    token: str = ""
     order: int = 0
     interrupted: bool = False
     gate: bool = False
@@ -256,9 +262,11 @@ class PhaseDelta(CompactValue):
 class PhaseOrders(CompactValue):
     """Signal ``orders`` from a Plan to a running Phase. ``number`` counts up; ``permitted`` is
     whether the plan's strategy lets it begin new work; ``leave`` asks it to end with its state,
-    and ``dismissed`` that it is not taken up again, so it gives its assets back."""
+    and ``dismissed`` that it is not taken up again, so it gives its assets back. ``token`` as in
+    PhaseInput."""
 
     number: int
+    token: str = ""
     orders: tuple[Order, ...] = ()
     permitted: bool = True
     leave: bool = False
@@ -267,9 +275,10 @@ class PhaseOrders(CompactValue):
 
 
 class StepInput(CompactValue):
-    """Input of a Step workflow, always from its Phase."""
+    """Input of a Step workflow, always from its Phase. ``token`` as in PhaseInput."""
 
     index: int
+    token: str = ""
     order: int = 0
     permitted: bool = True
     spec: StepSpec
@@ -289,8 +298,10 @@ class StepResult(CompactValue):
 
 
 class StepDelta(CompactValue):
-    """Signal ``step_changed`` from a Step to its Phase; ``order`` is the last order it heard."""
+    """Signal ``step_changed`` from a Step to its Phase; ``order`` is the last order it heard,
+    ``token`` as in PhaseInput."""
 
+    token: str = ""
     index: int
     order: int = 0
     state: StepState
@@ -299,9 +310,10 @@ class StepDelta(CompactValue):
 class StepOrder(CompactValue):
     """Signal ``order`` to a running Step. ``state`` is its new state, ``permitted`` whether it may
     begin an attempt; ``leave`` asks it to end with its state as soon as that loses nothing.
-    ``number`` counts the orders that carry a state."""
+    ``number`` counts the orders that carry a state; ``token`` as in PhaseInput."""
 
     number: int = 0
+    token: str = ""
     state: StepState | None = None
     permitted: bool = True
     leave: bool = False

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Iterable
 
+from temporalio import workflow
+
 from temporal_plans.domain.plan import PodWork
 from temporal_plans.messages.plan import PhaseInput
 from temporal_plans.messages.service import Lease, LeaseGrant, LeaseRequest
@@ -23,6 +25,7 @@ class PhaseLeases:
         self._wants: dict[int, Lease] = {}
         self._returns: set[int] = set()
         self._tickets: dict[int, int] = {}
+        self._first_ticket = int(workflow.info().workflow_start_time.timestamp() * 1000)
         self._sender: asyncio.Task[None] | None = None
 
     @property
@@ -51,16 +54,19 @@ class PhaseLeases:
             self._held.discard(index)
             self._asked.discard(index)
             self._wants.pop(index, None)
-            self._tickets[index] = self._tickets.get(index, 0) + 1
+            self._tickets[index] = self._ticket(index) + 1
             self._returns.add(index)
             self._flush()
 
     def granted(self, grant: LeaseGrant) -> dict[int, str]:
         """Take in what the service says; the steps that still wait, and who holds their asset."""
         for index, ticket in grant.granted.items():
-            if index in self._asked and ticket == self._tickets.get(index, 0):
+            if index in self._asked and ticket == self._ticket(index):
                 self._asked.discard(index)
                 self._held.add(index)
+            elif index not in self._asked and index not in self._held:
+                self._returns.add(index)  # an earlier run wanted it
+        self._flush()
         return {i: holder for i, holder in grant.held.items() if i in self._asked}
 
     async def end(self, *, keep: bool) -> None:
@@ -70,6 +76,8 @@ class PhaseLeases:
             return
         if self._sender is not None:
             await self._sender
+        if not keep:
+            self._held.clear()
         if not keep and any(self._needs(i) for i in range(len(self._input.spec.steps))):
             await tell(context.workflow_id, "leases", LeaseRequest(phase=self._phase, ended=True))
 
@@ -90,8 +98,13 @@ class PhaseLeases:
             index=work.index,
             tasks=work.tasks,
             priority=context.priority,
-            ticket=self._tickets.get(index, 0),
+            ticket=self._ticket(index),
         )
+
+    def _ticket(self, index: int) -> int:
+        """No earlier run of the phase had it: a grant that was meant for that one counts for
+        nothing."""
+        return self._tickets.get(index, self._first_ticket)
 
     def _flush(self) -> None:
         if (self._wants or self._returns) and (self._sender is None or self._sender.done()):

@@ -197,7 +197,7 @@ class Phase:
     def _may_start(self) -> bool:
         return self._rolling.may_start(
             workflow.now(),
-            [index for index, step in self._running.items() if not step.leaves],
+            self._running,
             workflow.info().get_current_history_length(),
         )
 
@@ -253,6 +253,7 @@ class Phase:
             changed, self._changed, self._urgent = self._changed, set(), False
             delta = PhaseDelta(
                 phase=self._input.index,
+                token=self._input.token,
                 order=self._order,
                 interrupted=self._board.interrupted,
                 gate=self._board.gate,
@@ -265,6 +266,8 @@ class Phase:
 
     @workflow.signal(name="orders", description="From its plan: commands, and may it begin work.")
     def on_orders(self, orders: PhaseOrders) -> None:
+        if orders.token != self._input.token:
+            return
         self._permitted = orders.permitted
         self._leave = orders.leave
         self._dismissed = orders.dismissed
@@ -281,7 +284,8 @@ class Phase:
         state = self._board.steps[index]
         self._changed.add(index)
         if index in self._running:
-            self._running[index].order(StepOrder(state=state, permitted=self._permitted))
+            permitted = self._permitted and index in self._board.shown_candidates()
+            self._running[index].order(StepOrder(state=state, permitted=permitted))
         elif state.complete:
             self._leases.give_back(index)
 

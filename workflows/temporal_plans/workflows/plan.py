@@ -30,6 +30,7 @@ from temporal_plans.domain.commands import (
 from temporal_plans.domain.explain import explain
 from temporal_plans.domain.selection import StrategyFailed
 from temporal_plans.messages.plan import (
+    PLAN_ENDING,
     CommandLog,
     CommandMessage,
     ElementQuery,
@@ -63,6 +64,7 @@ from temporal_plans.workflows.registry import registry
 from temporal_plans.workflows.revisions import Revisions
 from temporal_plans.workflows.rolling import Rolling
 from temporal_plans.workflows.running_phase import RunningPhase
+from temporal_plans.workflows.tokens import new_token
 from temporal_plans.workflows.tracing import span
 from temporal_plans.workflows.views import PlanViewer, details
 
@@ -250,10 +252,22 @@ class Plan(PlanVerbs):
 
     def _follow_strategy(self) -> None:
         self._permit()
-        if self._may_start():
-            free = [i for i in self._board.candidates() if self._may_be_started(i)]
-            for index in free[: max(PHASES_AT_ONCE - len(self._running), 0)]:
-                self._start(index)
+        if not self._may_start():
+            return
+        candidates = self._board.candidates()
+        followed = [i for i in self._launched() if i not in candidates]
+        free = [i for i in (*followed, *candidates) if self._may_be_started(i)]
+        for index in free[: max(PHASES_AT_ONCE - len(self._running), 0)]:
+            self._start(index, permitted=index in candidates)
+
+    def _launched(self) -> list[int]:
+        """Phases with tasks that were launched by an earlier run: somebody must follow them,
+        whatever the strategy lets begin now."""
+        return [
+            index
+            for index, phase in enumerate(self._board.phases)
+            if self._board.numbers[index] not in self._running and phase.launched()
+        ]
 
     def _may_be_started(self, index: int) -> bool:
         name = self._board.phases[index].spec.name
@@ -274,13 +288,15 @@ class Plan(PlanVerbs):
             workflow.now(), self._running, workflow.info().get_current_history_length()
         )
 
-    def _start(self, index: int) -> None:
+    def _start(self, index: int, *, permitted: bool) -> None:
         phase, number = self._board.phases[index], self._board.numbers[index]
         input = PhaseInput(
             index=number,
+            token=new_token(),
             spec=phase.spec,
             state=phase.state,
             inline=self._input.steps == "inline",
+            permitted=permitted,
             arguments=self._arguments,
             backoff=self._input.backoff,
             context=self._input.context,
@@ -332,7 +348,7 @@ class Plan(PlanVerbs):
     @workflow.signal(name="phase_changed", description="From a phase: which of its steps changed.")
     def on_phase_changed(self, delta: PhaseDelta) -> None:
         phase = self._running.get(delta.phase)
-        if phase is None:
+        if phase is None or not phase.says(delta):
             return
         board = self._board.of_number(delta.phase)
         board.set_interrupted(delta.interrupted)
@@ -380,7 +396,9 @@ class Plan(PlanVerbs):
         try:
             self._decide(verb, command)
         except CommandRefused as refusal:
-            raise ApplicationError(str(refusal), type="CommandRefused") from None
+            ending = self._told and self._superseded is None
+            kind = PLAN_ENDING if ending else "CommandRefused"
+            raise ApplicationError(str(refusal), type=kind) from None
 
     async def command(self, verb: Verb, command: Command, via: str) -> Outcome:
         if isinstance(command, CommandMessage) and command.malformed:

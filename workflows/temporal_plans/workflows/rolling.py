@@ -2,8 +2,8 @@
 
 A workflow that continues as new loses its children (temporal.md 0.8). So the phase first stops
 beginning steps and lets those at work end; pods, approvals and sleeps are left in the middle, with
-their state. A long activity can't be left: once patience is over, other steps are begun again while
-it runs, up to a hard limit of history.
+their state. What can't be left, an activity or a launch that makes room for itself, may hold that
+up: once patience is over, other steps are begun again beside it, up to a hard limit of history.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Rolling:
             self._since = now
 
     def may_start(self, now: datetime, at_work: Iterable[int], history: int) -> bool:
-        """Whether steps may be begun; ``at_work`` are those that can't be left in the middle."""
+        """Whether steps may be begun; ``at_work`` are those that have not been left so far."""
         if self._since is None:
             return True
         working = frozenset(at_work)

@@ -16,18 +16,14 @@ from temporal_plans.workflows.machine import StepMachine
 from temporal_plans.workflows.registry import Registry
 from temporal_plans.workflows.step import Step
 from temporal_plans.workflows.step_context import StepPlace
+from temporal_plans.workflows.tokens import new_token
 
 OnChange = Callable[[int, StepState], None]
 OnEnd = Callable[[int, StepState | None, Exception | None], None]
 
-LEAVES = frozenset({"pod", "approval", "sleep", "kill", "unreserve", "erase", "deregister"})
-"""Step kinds that can be left in the middle and taken up by another run."""
-
 
 class RunningStep(Protocol):
-    """What a phase says to a step at work. ``leaves``: it can be left in the middle."""
-
-    leaves: bool
+    """What a phase says to a step at work."""
 
     def permit(self, permitted: bool, *, leave: bool) -> None: ...
     def order(self, order: StepOrder) -> None: ...
@@ -55,6 +51,7 @@ def run_child(
     return _Child(
         StepInput(
             index=index,
+            token=new_token(),
             spec=spec,
             state=state,
             arguments=arguments,
@@ -69,7 +66,6 @@ def run_child(
 
 class _Child:
     def __init__(self, input: StepInput, workflow_id: str, on_end: OnEnd) -> None:
-        self.leaves = input.spec.work.kind in LEAVES
         self._input = input
         self._id = workflow_id
         self._on_end = on_end
@@ -104,8 +100,8 @@ class _Child:
             self._on_end(index, result.state if heard else None, None)
 
     def believes(self, delta: StepDelta) -> bool:
-        """Not what the step said before it heard the last order."""
-        return delta.order == self._orders
+        """Not what the step said before it heard the last order, or in an earlier run."""
+        return delta.order == self._orders and delta.token == self._input.token
 
     def permit(self, permitted: bool, *, leave: bool) -> None:
         if (permitted, leave) == (self._permitted, self._leaving):
@@ -132,6 +128,7 @@ class _Child:
         await workflow.wait_condition(lambda: self._handle.done() or self._task.done())
         if self._task.done():
             return
+        order = order.but(token=self._input.token)
         try:
             await self._handle.result().signal("order", order)
         except Exception as error:
@@ -178,7 +175,6 @@ def run_inline(
 
 class _Inline:
     def __init__(self, machine: StepMachine, on_end: OnEnd, *, permitted: bool) -> None:
-        self.leaves = machine.place.spec.work.kind in LEAVES
         self._machine = machine
         self._on_end = on_end
         self._told = permitted, False
@@ -207,7 +203,9 @@ class _Inline:
         return False  # it says nothing by message
 
     def order(self, order: StepOrder) -> None:
-        self._machine.order(order)
+        permitted, leave = order.permitted, self._told[1]
+        self._told = permitted, leave
+        self._machine.order(order.but(leave=leave))
 
     def report(self, statuses: Iterable[TaskStatus]) -> None:
         self._machine.report(statuses)

@@ -9,7 +9,7 @@ from temporalio.exceptions import is_cancelled_exception
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from temporal_plans.domain.commands import Order
-from temporal_plans.messages.plan import PhaseInput, PhaseOrders, PhaseResult
+from temporal_plans.messages.plan import PhaseDelta, PhaseInput, PhaseOrders, PhaseResult
 from temporal_plans.workflows.phase import Phase
 
 OnEnd = Callable[["RunningPhase", PhaseResult | None, Exception | None], None]
@@ -78,12 +78,17 @@ class RunningPhase:
     ) -> PhaseOrders:
         return PhaseOrders(
             number=self._number,
+            token=self._input.token,
             orders=orders,
             permitted=self._permitted,
             leave=self._leave,
             dismissed=self._gives_back,
             arguments=arguments,
         )
+
+    def says(self, delta: PhaseDelta) -> bool:
+        """Whether this is of this start of the phase, and not of an earlier one."""
+        return delta.token == self._input.token
 
     def heard(self, number: int) -> None:
         """The phase has carried out all orders up to this one."""

@@ -236,6 +236,7 @@ class Service:
         if self._uninstalling:
             self._begin_lost(DEPLOY, "uninstall, once more")
         else:
+            self._tend_unheard(now)
             self._tend_recovery(now)
             if self._finished:
                 self._uninstall(UninstallRequest(reason="its goal FINISH is reached"), via="goal")
@@ -247,6 +248,13 @@ class Service:
                 asyncio.create_task(self._look_after())  # noqa: RUF006  # _looking
             else:
                 self._alarm.at(self._looked + every)
+
+    def _tend_unheard(self, now: datetime) -> None:
+        lost, due = self._tasks.never_heard_of(self._leases, now)
+        if lost:
+            self._take(lost)
+        if due is not None:
+            self._alarm.at(due)
 
     def _tend_recovery(self, now: datetime) -> None:
         if not self._plans.is_open(RECOVERY):
@@ -296,6 +304,11 @@ class Service:
             and self._plans.records[DEPLOY].status is Status.COMPLETE
             and self._recovery.idle
         )
+
+    def _look_soon(self) -> None:
+        """Somebody has reason to think that a plan is over."""
+        self._looked = workflow.now() - (self._plans.look_every or timedelta())
+        self._changed()
 
     async def _look_after(self) -> None:
         """A plan that was terminated can't report: its leases go back, its record is closed."""
@@ -449,6 +462,7 @@ class Service:
             text = f"plan {start.plan} is no longer there to be started"
             return Outcome(code=409, message=text, changed=False)
         if self._plans.is_open(start.plan) or not self._plans.settled(start.plan):
+            self._look_soon()
             text = f"plan {start.plan} is running; give it the command itself"
             return Outcome(code=208, message=text, changed=False)
         command = Command(**{name: getattr(start, name) for name in Command.model_fields})
@@ -905,6 +919,7 @@ class Service:
         now = workflow.now()
         self._take(self._tasks.lost_with(message.agent, now, by_operator=message.by_operator))
         if message.by_operator:
+            self._kills.forget(message.agent)
             self._tasks.give_up_on(message.agent)
 
     @workflow.signal(name="offered", description="From the pool; a service itself waits for none.")

@@ -1,12 +1,12 @@
 """A service's task records: the newest launch of every task, and what became of it."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.goal_override import GoalOverride
-from temporal_plans.domain.leases import Lease
+from temporal_plans.domain.leases import Lease, LeaseState
 from temporal_plans.domain.service import PodSpec, ServiceSpec, instance_of, task_instance_name
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, TaskRef
@@ -15,6 +15,9 @@ from temporal_plans.messages.service import PodView, ServiceState, TaskRecord
 LAST = 2**31 - 1
 """The sequence of a word after which nothing about the task is heard any more."""
 
+
+HEARD_WITHIN = timedelta(seconds=60)
+"""How soon an agent speaks of a task that it was told to launch. Nobody may have told it."""
 
 UNHEARD = 20
 """Launches in a row that nothing was heard of whose tasks are still looked for."""
@@ -140,7 +143,7 @@ class ServiceTasks:
                 continue
             if record.live or _may_still_run(record, intent.reservation.agent):
                 found[record.task_id] = record.ref
-            if record.status is None:  # it may have been given up before it made room for itself
+            if _unheard(record):  # it may have been given up before it made room for itself
                 found.update({task.task_id: task for task in record.kills[:UNHEARD]})
         return tuple(found.values())
 
@@ -207,19 +210,33 @@ class ServiceTasks:
         """Statuses for the live tasks of an agent that was given up. Should it come back, what it
         says of them counts again, unless an operator took it away: theirs is the last word."""
         state = TaskState.GONE_BY_OPERATOR if by_operator else TaskState.LOST
+        why = f"agent {agent} was given up"
         return tuple(
-            TaskStatus(
-                task_id=record.task_id,
-                name=record.name,
-                state=state,
-                sequence=record.status.sequence + 1 if record.status else 0,
-                at=now,
-                message=f"agent {agent} was given up",
-                agent=agent,
-            )
+            _lost_at(record, now, why, state)
             for record in self.records.values()
             if record.agent == agent and (record.live or (by_operator and _lost(record)))
         )
+
+    def never_heard_of(
+        self, leases: LeaseState, now: datetime
+    ) -> tuple[tuple[TaskStatus, ...], datetime | None]:
+        """Statuses for launches on record that nobody carries out: their step was forced, stopped
+        or ended in between. And when the next ones are due."""
+        silent = [record for record in self.records.values() if record.status is None]
+        if not silent:
+            return (), None
+        at_work = {asset for lease in leases.held for asset in lease.assets}
+        due = {
+            record.name: record.launched + HEARD_WITHIN
+            for record in silent
+            if (record.pod, record.index, record.task) not in at_work
+        }
+        lost = tuple(
+            _lost_at(self.records[name], now, "nobody ever heard of this launch")
+            for name, time in due.items()
+            if time <= now
+        )
+        return lost, min((time for time in due.values() if time > now), default=None)
 
     def give_up_on(self, agent: str) -> None:
         """All pods with a place on an agent that is gone for good are to be replaced."""
@@ -284,6 +301,27 @@ def _late(status: TaskStatus, known: TaskStatus) -> bool:
     if known.state is TaskState.LOST and status.state is not TaskState.LOST:
         return status.sequence < known.sequence - 1
     return status.sequence <= known.sequence
+
+
+def _lost_at(
+    record: TaskRecord, now: datetime, why: str, state: TaskState = TaskState.LOST
+) -> TaskStatus:
+    """Our own word that it is lost; its agent's, should it come, counts all the same."""
+    return TaskStatus(
+        task_id=record.task_id,
+        name=record.name,
+        state=state,
+        sequence=record.status.sequence + 1 if record.status else 0,
+        at=now,
+        message=why,
+        agent=record.agent,
+    )
+
+
+def _unheard(record: TaskRecord) -> bool:
+    """Whether its agent has never said a word about it."""
+    status = record.status
+    return status is None or (status.state is TaskState.LOST and status.sequence == 0)
 
 
 def _lost(record: TaskRecord) -> bool:

@@ -85,7 +85,12 @@ class Step:
             self._told = gist
             state = self._machine.state.but(tasks={})
             if not state.complete:
-                delta = StepDelta(index=self._input.index, order=self._order, state=state)
+                delta = StepDelta(
+                    token=self._input.token,
+                    index=self._input.index,
+                    order=self._order,
+                    state=state,
+                )
                 await tell(self._parent, "step_changed", delta)
         self._telling = False
 
@@ -93,6 +98,8 @@ class Step:
 
     @workflow.signal(name="order", description="From its phase: a new state, or may it begin.")
     def on_order(self, order: StepOrder) -> None:
+        if order.token != self._input.token:
+            return
         self._order = max(self._order, order.number)
         self._permitted, self._told_to_leave = order.permitted, order.leave
         self._machine.order(order)

@@ -23,7 +23,7 @@ from temporal_plans.messages.cluster import (
 )
 from temporal_plans.workflows.failures import failure_text
 from temporal_plans.workflows.heartbeat import HEARTBEAT
-from temporal_plans.workflows.kinds.pod import QUICK_RETRY, refusal_text
+from temporal_plans.workflows.kinds.pod import ASKS_AGAIN, QUICK_RETRY, refusal_text
 from temporal_plans.workflows.step_context import StepContext
 
 _FOR_EVER = timedelta(days=3650)
@@ -89,7 +89,7 @@ async def _reserved(step: StepContext, requirement: Requirement, pool: str) -> R
         if answer.reservation is not None:
             return answer.reservation
         step.set(transitions.prepared(step.state, refusal_text(answer.refusals)))
-        await step.until(lambda: step.offered)
+        await step.until(lambda: step.offered, within=ASKS_AGAIN)
 
 
 async def _run(

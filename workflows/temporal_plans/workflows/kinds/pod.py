@@ -46,6 +46,10 @@ from temporal_plans.workflows.step_context import StepContext
 QUICK_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
 )
+ASKS_AGAIN = timedelta(minutes=5)
+"""How long a step that waits for an offer relies on hearing of one: a request that somebody else
+made late for the same pod may have taken its place in the pool."""
+
 HEARD_WITHIN = timedelta(seconds=60)
 """How long a launch that is taken up may be silent; its agent reports it at once, when it is back,
 or is given up after about that time."""
@@ -95,6 +99,7 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
     try:
         while True:
             step.take_offer()
+            step.committed = True  # its launch may be on record before the answer comes
             answer: PreparePodResult = await workflow.execute_activity(
                 "prepare_pod",
                 request,
@@ -106,8 +111,9 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
             )
             if answer.reservation is not None:
                 return answer
+            step.committed = False
             step.set(transitions.prepared(step.state, refusal_text(answer.refusals)))
-            await step.until(lambda: step.offered)
+            await step.until(lambda: step.offered, within=ASKS_AGAIN)
     except asyncio.CancelledError:
         if not step.leaving:
             await _withdraw(work, context)
