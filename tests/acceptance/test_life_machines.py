@@ -23,7 +23,7 @@ from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.cluster import PoolStatus
 from temporal_plans.messages.plan import PhaseView, PlanView
 
-POOL = '{"check-owners-every": "1s", "grace": "1s", "heartbeat": "4s", "give-up": "1s"}'
+POOL = '{"check-owners-every": "1s", "grace": "1s", "heartbeat": "4s", "give-up": "8s"}'
 WORKER = Path(__file__).with_name("developers_worker.py")
 
 

@@ -62,10 +62,7 @@ class StepMachine:
         registry: Registry,
         on_change: Callable[[StepState], None],
         permitted: bool = True,
-        ends_in_error: bool = False,
     ) -> None:
-        """``ends_in_error``: an attempt that fails ends the run, and a restart is a new one."""
-        self._ends_in_error = ends_in_error
         self.place = place
         self.state = state
         self.arguments = arguments
@@ -123,15 +120,15 @@ class StepMachine:
     # --- the run ---
 
     async def run(self) -> bool:
-        """Until the step is complete, was asked to leave, or may not go on; whether it is complete.
+        """Until the step is complete, failed, was asked to leave, or may not go on; whether it is
+        complete.
 
         One that may not go on holds its pod from others for nothing: its phase takes that back, and
-        begins the step again when it may.
+        begins the step again when it may. A restart of one that failed is a new run, so that code
+        that developers mend is not replayed past the failure that they mended.
         """
         while not self.state.complete:
-            if self.leaving or not self._may_go_on:
-                return False
-            if self._ends_in_error and self.state.status is Status.ERROR:
+            if self.leaving or not self._may_go_on or self.state.status is Status.ERROR:
                 return False
             if self.state.delayed_until is not None and not keeps_its_place(self.place.spec):
                 return False

@@ -53,8 +53,6 @@ class Step:
             registry=registry(),
             on_change=self._on_change,
             permitted=input.permitted,
-            # Code that developers mend must not be replayed past the failure that they mended.
-            ends_in_error=input.spec.work.kind == "custom",
         )
 
     @workflow.run
