@@ -381,9 +381,11 @@ async def test_a_pod_that_is_given_up_moves_once(
     assert told.asked_for.count(f"{run.handle.id}/p/0") == 3, "it gave its pod back in between"
 
 
+@pytest.mark.parametrize("interrupted", [False, True], ids=["going", "interrupted"])
 async def test_a_launch_is_left_and_taken_up_by_the_next_plan(
-    plans: Kit, service: ServiceKit, cluster: Cluster
+    plans: Kit, service: ServiceKit, cluster: Cluster, interrupted: bool
 ) -> None:
+    """A plan that may begin nothing follows what runs all the same."""
     agent = await cluster.task_agent()
     plan, context = phases(s=pod(tasks=["job"])), service.context(pool=cluster.name)
     first = await plans.start(plan, context=context)
@@ -391,7 +393,7 @@ async def test_a_launch_is_left_and_taken_up_by_the_next_plan(
     await first.handle.signal("supersede", Supersede())
     result = await first.result()
     assert (result.superseded, statuses(result.view)) == (True, ["STARTED"])
-    next_one = await plans.start(plan, context=context, state=result.state)
+    next_one = await plans.start(plan, context=context, state=result.state, interrupted=interrupted)
     (subscription,) = (await service.until(lambda told: bool(told.subscriptions))).subscriptions
     assert subscription.task_ids == tuple(task.task_id for task in agent.launched[0].tasks)
     status = TaskStatus(
