@@ -134,9 +134,14 @@ COMPLETE, STARTED, STARTING, PENDING = (
             id="beside-what-is-done-once",
         ),
         pytest.param(
-            [launch("run", None), launch("finish", FAILED, permanently_failed=True)],
+            [launch("run", None), launch("checked", FAILED, permanently_failed=True)],
             STARTING,
             id="beside-what-is-replaced",
+        ),
+        pytest.param(
+            [launch("once", FAILED, permanently_failed=True)],
+            PENDING,
+            id="recovery-launches-nothing-that-is-to-finish",
         ),
         pytest.param(
             [launch("run", FAILED, permanently_failed=True).but(off=True)],

@@ -173,8 +173,10 @@ class _Reader:
 
 def _left_to_recovery(record: TaskRecord) -> bool:
     """Recovery replaces what failed for good, but not what no plan had any more: the plan that has
-    that again launches it, on other resources as well."""
-    return record.permanently_failed and not record.off
+    that again launches it, on other resources as well. So it does with what was to finish and ended
+    without: recovery looks after what is meant to run."""
+    theirs = record.live or record.goal == Goal.RUNNING
+    return record.permanently_failed and not record.off and theirs
 
 
 def _reached(record: TaskRecord) -> bool:
