@@ -1,42 +1,25 @@
 """What a Service makes of launches that nobody speaks of."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from temporal_plans.domain.leases import Lease, LeaseState
-from temporal_plans.domain.service import Goal
 from temporal_plans.domain.task import TaskRef, TaskState, TaskStatus
-from temporal_plans.domain.task_record import TaskRecord
 from temporal_plans.messages.service import ServiceState
-from temporal_plans.workflows.service_tasks import HEARD_WITHIN, ServiceTasks
+from temporal_plans.workflows.service_tasks import ServiceTasks
+from temporal_plans.workflows.unheard import HEARD_WITHIN
+from unit.services import NOW, by_name, pod, record, service
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MOMENT = timedelta(seconds=1)
-RUNNING = TaskStatus(
-    task_id="hello-0-1", name="hello-0-server", state=TaskState.RUNNING, sequence=1, at=NOW
-)
+SPEC = service(pod("hello", 1))
+RUNNING = record(SPEC, "hello", 0).status
 
 
 def tasks(status: TaskStatus | None = None) -> ServiceTasks:
-    record = TaskRecord(
-        task_id="hello-0-1",
-        name="hello-0-server",
-        pod="hello",
-        index=0,
-        task="server",
-        goal=Goal.RUNNING,
-        resource_set="main",
-        agent="one",
-        hostname="one.example",
-        config_id="c1",
-        owner="hello/deploy/hello/hello-0:[server]",
-        step="hello/deploy/hello/hello-0:[server]",
-        launched=NOW,
-        status=status,
-        kills=(TaskRef(task_id="hello-0-0", agent="one"),),
-    )
-    return ServiceTasks(ServiceState(tasks={record.name: record}))
+    before = TaskRef(task_id="svc__hello-0-server__0", agent="a0")
+    launch = record(SPEC, "hello", 0, None, status=status, kills=(before,))
+    return ServiceTasks(ServiceState(tasks=dict(by_name(launch))))
 
 
 def leased(*names: str) -> LeaseState:
@@ -46,7 +29,9 @@ def leased(*names: str) -> LeaseState:
 
 def test_a_launch_that_nobody_carries_out_is_lost_after_a_while() -> None:
     lost, due = tasks().never_heard_of(LeaseState(), NOW + HEARD_WITHIN)
-    assert [(one.task_id, one.state) for one in lost] == [("hello-0-1", TaskState.LOST)]
+    assert [(one.task_id, one.state) for one in lost] == [
+        ("svc__hello-0-server__1", TaskState.LOST)
+    ]
     assert due is None
 
 
@@ -71,9 +56,10 @@ def test_a_lease_of_another_task_of_the_pod_keeps_nothing_alive() -> None:
 
 def test_its_agent_may_still_speak_of_it() -> None:
     """By our word it is lost; the agent knows better."""
-    service = tasks()
-    [lost] = service.never_heard_of(LeaseState(), NOW + HEARD_WITHIN)[0]
-    assert service.take(lost).record is not None
-    news = service.take(RUNNING.model_copy(update={"sequence": 0}))
+    assert RUNNING is not None
+    known = tasks()
+    [lost] = known.never_heard_of(LeaseState(), NOW + HEARD_WITHIN)[0]
+    assert known.take(lost).record is not None
+    news = known.take(RUNNING)
     assert news.record is not None
     assert news.record.live

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -136,7 +137,8 @@ class ServiceDouble:
         self._held[intent.reservation.key] = intent.reservation
         if intent.reservation.agent in self._setting.lost:
             owner = workflow.get_external_workflow_handle(intent.owner)
-            await owner.signal("task_statuses", TaskStatuses(statuses=_gone(intent)))
+            gone = _all(intent, TaskState.GONE_BY_OPERATOR, 0, workflow.now())
+            await owner.signal("task_statuses", gone)
         await workflow.wait_condition(lambda: not self._setting.slow)
         return LaunchOrder(paused=self._setting.paused)
 
@@ -160,17 +162,22 @@ class ServiceDouble:
         return Holdings(keys=tuple(self._held))
 
 
-def _gone(intent: LaunchIntent) -> tuple[TaskStatus, ...]:
-    return tuple(
-        TaskStatus(
-            task_id=launch.task_id,
-            name=task_instance_name(intent.pod, intent.index, launch.task),
-            state=TaskState.GONE_BY_OPERATOR,
-            sequence=0,
-            at=workflow.now(),
-            agent=intent.reservation.agent,
+def _all(
+    launch: LaunchIntent | LaunchInput, state: TaskState, sequence: int, at: datetime
+) -> TaskStatuses:
+    """The same of every task of a launch."""
+    return TaskStatuses(
+        statuses=tuple(
+            TaskStatus(
+                task_id=task.task_id,
+                name=task_instance_name(launch.pod, launch.index, task.task),
+                state=state,
+                sequence=sequence,
+                at=at,
+                agent=launch.reservation.agent,
+            )
+            for task in launch.tasks
         )
-        for launch in intent.tasks
     )
 
 
@@ -252,19 +259,7 @@ class TaskAgent(BareAgent):
     async def launch(self, order: LaunchInput) -> TaskStatuses:
         self.launched.append(order)
         state = TaskState.FAILED if len(self.launched) <= self.failing else TaskState.RUNNING
-        return TaskStatuses(
-            statuses=tuple(
-                TaskStatus(
-                    task_id=task.task_id,
-                    name=f"{order.pod}-{order.index}-{task.task}",
-                    state=state,
-                    sequence=1,
-                    at=activity.info().started_time,
-                    agent=self.agent,
-                )
-                for task in order.tasks
-            )
-        )
+        return _all(order, state, 1, activity.info().started_time)
 
     @activity.defn
     async def kill(self, order: KillInput) -> TaskStatuses:

@@ -7,6 +7,7 @@ and about the cluster.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -67,8 +68,8 @@ from temporal_plans.messages.plan import (
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Seconds before a command is given again to a plan that is ending or being begun."""
+_PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds before a command is given, and given again to a plan that is ending or being begun."""
 
 
 class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
@@ -162,10 +163,9 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         Service, another by a new run with the same input.
         """
         for pause in _PAUSES:
-            try:
+            await asyncio.sleep(pause)
+            with suppress(WorkflowIsEnding, WorkflowIsOpen):
                 return await self._command(plan_id, verb, command)
-            except (WorkflowIsEnding, WorkflowIsOpen):
-                await asyncio.sleep(pause)
         raise Refused(f"plan {plan_id!r} is being started and ended by others; try again")
 
     async def _command(self, plan_id: str, verb: Verb, command: Command) -> Outcome:

@@ -76,9 +76,10 @@ class PhaseLeases:
             return
         if self._sender is not None:
             await self._sender
-        if not keep:
-            self._held.clear()
-        if not keep and any(self._needs(i) for i in range(len(self._input.spec.steps))):
+        if keep:
+            return
+        self._held.clear()
+        if any(self._needs(i) for i in range(len(self._input.spec.steps))):
             await tell(context.workflow_id, "leases", LeaseRequest(phase=self._phase, ended=True))
 
     def _needs(self, index: int) -> bool:

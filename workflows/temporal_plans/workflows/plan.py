@@ -6,7 +6,7 @@ commands. Everything that decides is in ``domain``.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from temporalio import workflow
@@ -72,6 +72,10 @@ PHASES_AT_ONCE = 16
 ANSWER_WITHIN = timedelta(seconds=10)
 """How long an update waits for a phase to carry its order out before it answers 202."""
 SHORTEST_WAIT = timedelta(milliseconds=1)
+
+
+class _Ending(CommandRefused):
+    """The plan has nothing left to do but to end; its next run takes the command."""
 
 
 @workflow.defn(name="Plan")
@@ -255,18 +259,17 @@ class Plan(PlanVerbs):
         if not self._may_start():
             return
         candidates = self._board.candidates()
-        followed = [i for i in self._launched() if i not in candidates]
-        free = [i for i in (*followed, *candidates) if self._may_be_started(i)]
+        free = [*self._to_follow(candidates), *filter(self._may_be_started, candidates)]
         for index in free[: max(PHASES_AT_ONCE - len(self._running), 0)]:
             self._start(index, permitted=index in candidates)
 
-    def _launched(self) -> list[int]:
+    def _to_follow(self, candidates: Collection[int]) -> list[int]:
         """Phases with tasks that were launched by an earlier run: somebody must follow them,
         whatever the strategy lets begin now."""
         return [
             index
             for index, phase in enumerate(self._board.phases)
-            if self._board.numbers[index] not in self._running and phase.launched()
+            if index not in candidates and phase.launched() and self._may_be_started(index)
         ]
 
     def _may_be_started(self, index: int) -> bool:
@@ -396,8 +399,7 @@ class Plan(PlanVerbs):
         try:
             self._decide(verb, command)
         except CommandRefused as refusal:
-            ending = self._told and self._superseded is None
-            kind = PLAN_ENDING if ending else "CommandRefused"
+            kind = PLAN_ENDING if isinstance(refusal, _Ending) else "CommandRefused"
             raise ApplicationError(str(refusal), type=kind) from None
 
     async def command(self, verb: Verb, command: Command, via: str) -> Outcome:
@@ -423,7 +425,7 @@ class Plan(PlanVerbs):
             text = f"another run takes the place of this one{why}; it is ending, so ask the next"
             raise CommandRefused(409, text)
         if self._told:
-            raise CommandRefused(409, "the plan has just ended; have its service start it again")
+            raise _Ending(409, "the plan has just ended; have its service start it again")
         return decide(self._board, self._id, verb, command, arguments=self._arguments)
 
     async def _carry_out(self, decision: Decision) -> Outcome:

@@ -1,7 +1,7 @@
 """A service's task records: the newest launch of every task, and what became of it."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from temporal_plans.domain.cluster import Reservation
@@ -11,13 +11,10 @@ from temporal_plans.domain.service import PodSpec, ServiceSpec, instance_of, tas
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, TaskRef
 from temporal_plans.messages.service import PodView, ServiceState, TaskRecord
+from temporal_plans.workflows.unheard import HEARD_WITHIN, NEVER_HEARD
 
 LAST = 2**31 - 1
 """The sequence of a word after which nothing about the task is heard any more."""
-
-
-HEARD_WITHIN = timedelta(seconds=60)
-"""How soon an agent speaks of a task that it was told to launch. Nobody may have told it."""
 
 UNHEARD = 20
 """Launches in a row that nothing was heard of whose tasks are still looked for."""
@@ -232,7 +229,7 @@ class ServiceTasks:
             if (record.pod, record.index, record.task) not in at_work
         }
         lost = tuple(
-            _lost_at(self.records[name], now, "nobody ever heard of this launch")
+            _lost_at(self.records[name], now, NEVER_HEARD)
             for name, time in due.items()
             if time <= now
         )

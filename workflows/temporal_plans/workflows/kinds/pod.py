@@ -42,6 +42,7 @@ from temporal_plans.messages.service import SubscribeMessage
 from temporal_plans.workflows.failures import failure_text
 from temporal_plans.workflows.heartbeat import HEARTBEAT
 from temporal_plans.workflows.step_context import StepContext
+from temporal_plans.workflows.unheard import HEARD_WITHIN, NEVER_HEARD
 
 QUICK_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
@@ -49,10 +50,6 @@ QUICK_RETRY = RetryPolicy(
 ASKS_AGAIN = timedelta(minutes=5)
 """How long a step that waits for an offer relies on hearing of one: a request that somebody else
 made late for the same pod may have taken its place in the pool."""
-
-HEARD_WITHIN = timedelta(seconds=60)
-"""How long a launch that is taken up may be silent; its agent reports it at once, when it is back,
-or is given up after about that time."""
 
 TAKEN_WITHIN = timedelta(minutes=10)
 """How long a launch waits for its agent to take it. One that stays away is given up long before,
@@ -99,7 +96,8 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
     try:
         while True:
             step.take_offer()
-            step.committed = True  # its launch may be on record before the answer comes
+            # Its launch may be on record, and what is in the way be gone, before the answer comes.
+            step.committed = True
             answer: PreparePodResult = await workflow.execute_activity(
                 "prepare_pod",
                 request,
@@ -131,7 +129,6 @@ async def _launch(
 ) -> None:
     reservation = prepared.reservation
     assert reservation is not None
-    step.committed = True  # what is in the way goes now: an interrupt comes too late
     step.launched(_progress(work, prepared.tasks))
     if prepared.kill:
         step.say(
@@ -254,7 +251,7 @@ async def _heard_of(step: StepContext) -> None:
                 state=TaskState.GONE,
                 sequence=0,
                 at=workflow.now(),
-                message="nobody ever heard of this launch",
+                message=NEVER_HEARD,
             )
             step.set(transitions.reported(step.state, gone, step.place.backoff, workflow.now()))
 
