@@ -39,6 +39,7 @@ def found(
     delays: Mapping[str, RestartDelay] | None = None,
     policy: RecoveryPolicy = NEVER,
     down_since: Mapping[str, datetime] | None = None,
+    promised: Mapping[tuple[str, int], str] | None = None,
     now: datetime = NOW,
 ) -> tuple[FailedPod, ...]:
     return failed_pods(
@@ -49,6 +50,7 @@ def found(
         delays=delays or {},
         policy=policy,
         down_since=down_since or {},
+        promised=promised or {},
         now=now,
     )
 
@@ -299,6 +301,26 @@ def test_configurations(configs: tuple[str, str], expected: str) -> None:
         specs=specs,
     )
     assert (one.config_id, set(one.tasks)) == (expected, {"server", "log"})
+
+
+PROMISES = [
+    pytest.param("c2", "c2", id="newer: a deployment relies on it"),
+    pytest.param("c0", "c1", id="older"),
+    pytest.param("c3", "c1", id="it has no such task"),
+    pytest.param("gone", "c1", id="unknown"),
+]
+
+
+@pytest.mark.parametrize(("promised", "expected"), PROMISES)
+def test_what_a_recovery_under_way_promised_is_kept(promised: str, expected: str) -> None:
+    """A launch of the recovery before it may come on record in between, with what that one had."""
+    specs = {"c0": SPEC, "c1": SPEC, "c2": SPEC, "c3": service(pod("hello", 1, task("log")))}
+    (one,) = found(
+        record("hello", 0, "server", TaskState.KILLED),
+        specs=specs,
+        promised={("hello", 0): promised, ("hello", 1): "c2"},
+    )
+    assert one.config_id == expected
 
 
 def test_the_work_says_what_is_to_be_done() -> None:

@@ -296,8 +296,8 @@ def test_a_plan_that_was_lost_is_filled_again() -> None:
 
 def test_configurations_that_are_still_needed() -> None:
     first = decided(EMPTY, DOWN)
-    assert first.book.configs(RecoveryReport()) == {"c1"}
-    assert first.book.configs(taken(first.book)) == frozenset()
+    assert first.book.promised(RecoveryReport()) == {("hello", 0): "c1"}
+    assert first.book.promised(taken(first.book)) == {}
 
 
 def test_the_book_does_not_grow_for_ever() -> None:
@@ -617,6 +617,7 @@ class Life(RuleBasedStateMachine):
             delays=self.delays,
             policy=POLICY,
             down_since=self.down,
+            promised=book.promised(self.report),
             now=at(self.now),
         )
         held = tuple(lease("deploy", "server", "n1", "n2", index=i) for i in sorted(self.deploying))

@@ -96,15 +96,17 @@ def failed_pods(
     delays: Mapping[str, RestartDelay],
     policy: RecoveryPolicy,
     down_since: Mapping[str, datetime],
+    promised: Mapping[tuple[str, int], str],
     now: datetime,
 ) -> tuple[FailedPod, ...]:
     """Every pod instance that needs recovery, at most one value each, by pod and index.
 
     ``records``, ``overrides`` and ``delays`` are by task instance name; ``specs`` by configuration
     id, the oldest first; ``launchable`` are the task instances that some plan launches (None: all);
-    ``down_since`` is by task id, and what it lacks counts from its last status.
+    ``down_since`` is by task id, and what it lacks counts from its last status; ``promised`` is the
+    configuration that a recovery under way brings a pod instance to.
     """
-    ward = _Ward(specs, launchable, overrides, delays, policy, down_since, now)
+    ward = _Ward(specs, launchable, overrides, delays, policy, down_since, promised, now)
     found = (ward.failed_pod(pod) for pod in _instances(records.values()))
     return tuple(pod for pod in found if pod is not None)
 
@@ -122,7 +124,7 @@ def next_change(
 ) -> datetime | None:
     """When ``failed_pods`` would next answer differently by the mere passing of time: a failure
     becomes permanent, or a back-off is over. None: never."""
-    ward = _Ward(specs, launchable, overrides, delays, policy, down_since, now)
+    ward = _Ward(specs, launchable, overrides, delays, policy, down_since, {}, now)
     times = (time for pod in _instances(records.values()) for time in ward.changes(pod))
     return min(times, default=None)
 
@@ -191,6 +193,7 @@ class _Ward:
     delays: Mapping[str, RestartDelay]
     policy: RecoveryPolicy
     down_since: Mapping[str, datetime]
+    promised: Mapping[tuple[str, int], str]
     now: datetime
     known: dict[tuple[str, str], dict[str, TaskSpec] | None] = field(
         default_factory=dict[tuple[str, str], dict[str, TaskSpec] | None]
@@ -292,10 +295,11 @@ class _Ward:
         return next((pod for pod in spec.pods if pod.type == name), None) if spec else None
 
     def _config(self, chosen: Sequence[TaskRecord]) -> tuple[str, PodSpec | None]:
-        """The configuration to launch (6.6): of those on record the newest that has all the tasks,
-        or what a deployment has brought up to date already would fall back, and nobody would mend
-        it. Without any, the target."""
+        """The configuration to launch (6.6): of those on record, or promised, the newest that has
+        all the tasks, or what a deployment has brought up to date already, or left to recovery,
+        would fall back, and nobody would mend it. Without any, the target."""
         ids = {record.config_id for record in chosen}
+        ids.add(self.promised.get((chosen[0].pod, chosen[0].index), ""))
         names = {record.task for record in chosen}
         for config_id in reversed([one for one in self.specs if one in ids]):
             pod = self._pod(config_id, chosen[0].pod)

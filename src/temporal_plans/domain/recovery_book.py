@@ -100,11 +100,13 @@ class RecoveryBook(CompactValue):
         """The plan was lost and begins with no phases. Its revisions count on."""
         return self.but(recoveries=())
 
-    def configs(self, report: "RecoveryReport") -> frozenset[str]:
-        """Configurations that recoveries under way may yet launch: keep them."""
-        return frozenset(
-            one.config_id for one in self.recoveries if one.config_id and report.open(one)
-        )
+    def promised(self, report: "RecoveryReport") -> Mapping[tuple[str, int], str]:
+        """The configurations that recoveries under way may yet launch, by pod instance."""
+        return {
+            one.instance: one.config_id
+            for one in self.recoveries
+            if one.config_id and report.open(one)
+        }
 
 
 class RecoveryReport(CompactValue):

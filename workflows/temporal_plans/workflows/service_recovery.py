@@ -76,7 +76,7 @@ class ServiceRecovery:
     @property
     def configs(self) -> frozenset[str]:
         """Configurations that are yet to be launched."""
-        return self._book.configs(self._report)
+        return frozenset(self._book.promised(self._report).values())
 
     def called_off(self, step: str) -> bool:
         """Whether a step belongs to a recovery that is no longer wanted."""
@@ -162,7 +162,12 @@ class ServiceRecovery:
         }
         decision = decide(
             self._book,
-            failed_pods(records, self._configs.specs, **facts),
+            failed_pods(
+                records,
+                self._configs.specs,
+                promised=self._book.promised(self._report),
+                **facts,
+            ),
             self._report,
             RecoverySituation(
                 service=self._configs.target.spec, records=dict(records), plans=dict(specs)
