@@ -92,7 +92,7 @@ def test_what_fits_nowhere_waits_with_the_reasons_of_every_agent() -> None:
     answer = pool.reserve(ledger, want(cpus=5), NOW)
     assert answer.reservation is None
     assert stages(answer.refusals) == [("a", "agent"), ("a", "cpus"), ("b", "cpus")]
-    assert list(answer.change.ledger.waiting) == [want().key]
+    assert list(answer.change.ledger.waiting) == [want().asking]
 
 
 def test_without_agents_the_reason_is_that() -> None:
@@ -302,6 +302,48 @@ def test_withdrawing_ends_the_wait() -> None:
     ledger = pool.withdraw(ledger, want(1).key).ledger
     assert ledger.waiting == {}
     assert want(1).key not in ledger.notify
+
+
+def test_several_may_wait_for_one_pod() -> None:
+    """A step that is over may have asked late, in the place of one that waits."""
+    wants = [want(1), want(1, cpus=2, notify="over"), want(1, cpus=9, notify="large")]
+    ledger = reserved(with_agents(info("a")), want(0, cpus=4), *wants)
+    change = pool.release(ledger, want(0).key, NOW, destroy=False)
+    first, *others = [one for one in change.effects if isinstance(one, Offered)]
+    assert (first.requirement, first.fresh) == (wants[0], True)
+    assert [(one.requirement, one.fresh) for one in others] == [(w, False) for w in wants[1:]]
+    assert all(one.reservation == held(change.ledger, 1) for one in others)
+    assert change.ledger.waiting == {}
+
+
+def test_who_waits_for_a_pod_that_another_is_given_is_told() -> None:
+    small, large = want(0), want(0, cpus=9, notify="large")
+    ledger = reserved(with_agents(info("a")), large)
+    answer = pool.reserve(ledger, small, NOW)
+    assert answer.reservation is not None
+    assert answer.change.effects == (Offered(large, answer.reservation, fresh=False),)
+    again = pool.reserve(answer.change.ledger, large, NOW)
+    assert (again.reservation, again.change.effects) == (None, ())
+
+
+def test_one_of_several_withdraws() -> None:
+    wants = [want(0, cpus=9), want(0, cpus=9, notify="other")]
+    ledger = reserved(with_agents(info("a")), *wants)
+    left = pool.withdraw(ledger, want(0).key, "step-0").ledger
+    assert list(left.waiting) == [wants[1].asking]
+    assert want(0).key in left.notify
+    assert pool.withdraw(left, want(0).key, "step-0") == Change(left)
+    assert pool.withdraw(ledger, want(0).key).ledger.waiting == {}
+
+
+def test_an_offer_that_nobody_hears_is_taken_back_unless_somebody_asked_since() -> None:
+    over, other = want(1, notify="over"), want(1)
+    ledger = reserved(with_agents(info("a")), want(0, cpus=4), over)
+    change = pool.release(ledger, want(0).key, NOW, destroy=False)
+    (offer,) = [one for one in change.effects if isinstance(one, Offered)]
+    assert pool.unheard(change.ledger, offer, NOW).ledger.reservations == {}
+    taken = reserved(change.ledger, other)
+    assert pool.unheard(taken, offer, NOW) == Change(taken)
 
 
 def test_releasing_ends_the_wait_too() -> None:

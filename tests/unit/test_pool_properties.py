@@ -76,7 +76,7 @@ REQUIREMENTS = st.builds(
     owner=OWNERS,
     pod=st.sampled_from(["pod", "other"]),
     index=st.integers(0, 3),
-    notify=st.just("step"),
+    notify=st.sampled_from(["step", "another"]),
     sets=SETS,
     placement=RULES,
     permanent=st.sampled_from([False, False, True]),
@@ -111,7 +111,7 @@ class PoolMachine(RuleBasedStateMachine):
             if isinstance(one, Offered):
                 key = one.requirement.key
                 assert change.ledger.reservations[key] == one.reservation
-                assert key not in change.ledger.waiting
+                assert not waits_for(change.ledger, key)
         made = {one.id for one in self.ledger.reservations.values()}
         former = {one.id for one in before.reservations.values()}
         assert not (made - former) & self.ids, "an id was given twice"
@@ -174,13 +174,12 @@ class PoolMachine(RuleBasedStateMachine):
             after = answer.change.ledger
             if answer.reservation is None:
                 assert answer.refusals
-                told = [one for one in answer.change.effects if isinstance(one, Offered)]
-                assert requirement.key in after.waiting or any(
-                    one.requirement.key == requirement.key for one in told
-                )
+                assert requirement.asking in {*after.waiting, *told(answer.change)}
             else:
-                assert requirement.key not in after.waiting
+                assert not waits_for(after, requirement.key)
                 assert after.reservations[requirement.key] == answer.reservation
+            forgotten = ledger.waiting.keys() - after.waiting.keys() - {requirement.asking}
+            assert forgotten <= told(answer.change)
             return answer.change
 
         self.apply(ask)
@@ -201,8 +200,11 @@ class PoolMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.ledger.waiting)
     @rule(data=st.data())
     def withdraw(self, data: st.DataObject) -> None:
-        key = data.draw(st.sampled_from(sorted(self.ledger.waiting)))
-        self.apply(lambda ledger, now: pool.withdraw(ledger, key))
+        asking = data.draw(st.sampled_from(sorted(self.ledger.waiting)))
+        asked = self.ledger.waiting[asking].requirement
+        others = self.ledger.waiting.keys() - {asking}
+        self.apply(lambda ledger, now: pool.withdraw(ledger, asked.key, asked.notify))
+        assert self.ledger.waiting.keys() == others
 
     @rule(gone=st.sets(st.sampled_from(["service/one", "step"])))
     def reconcile(self, gone: set[str]) -> None:
@@ -271,6 +273,14 @@ class PoolMachine(RuleBasedStateMachine):
             one.reservation for one in self.ledger.condemned.values() if one.counted
         ]
         return [*self.ledger.reservations.values(), *waiting_for_destroy]
+
+
+def waits_for(ledger: Ledger, key: str) -> bool:
+    return any(one.requirement.key == key for one in ledger.waiting.values())
+
+
+def told(change: Change) -> set[str]:
+    return {one.requirement.asking for one in change.effects if isinstance(one, Offered)}
 
 
 PoolMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -32,6 +32,7 @@ from temporal_plans.messages.cluster import (
     ReleaseResult,
     ReservationKey,
     ReserveInput,
+    Withdrawal,
     pool_id,
 )
 from temporal_plans.workflows.pool import PoolWorkflow
@@ -164,7 +165,8 @@ async def test_what_waits_is_explained_and_can_be_withdrawn(world: World) -> Non
     assert [str(one) for one in explanation.refusals] == [
         f"{agent.agent}: set s wants 2 cpus, 1 of 1 are free"
     ]
-    await world.handle.signal("withdraw", key)
+    await world.handle.signal("withdraw", Withdrawal(key=key.key, notify="another"))
+    await world.handle.signal("withdraw", Withdrawal(key=key.key))
     await world.until(lambda status: not status.waiting)
 
 

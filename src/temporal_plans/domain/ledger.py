@@ -59,8 +59,9 @@ class Departed(CompactValue):
 class Ledger(CompactValue):
     """The whole state of a Pool. ``serial`` grows with every reservation made.
 
-    ``reservations`` and ``waiting`` are by reservation key, ``waiting`` in order of arrival;
-    ``notify`` is, by key, the workflow that asked last; ``condemned`` is by reservation id.
+    ``reservations`` are by reservation key; ``waiting`` by who asks for which (``asking``), in
+    order of arrival; ``notify`` is, by key, the workflow that asked last; ``condemned`` is by
+    reservation id.
     A key can be in both: it keeps what it holds while it waits for more, or for a new place.
     ``departed`` is by agent, the oldest first, and bounded: nothing depends on it but tidiness.
     """

@@ -9,6 +9,8 @@ The rules:
   tried in that order, and each that fits is offered. A small requirement may so overtake a large
   one that still does not fit: nothing is held back for those that wait, so a requirement that needs
   a whole agent gets one only when an agent is as good as free.
+- Several workflows may wait for one pod, and some of them be over without anybody having said so.
+  When one has the pod's place, the others are told, and ask again if they are still there.
 - A new pod goes to the agent with the smallest reserved share (``Offer.share``) that passes, ties
   by id: pods spread. A pod that moves tries its former agent last.
 - What is given up on an agent is *condemned*: it counts as reserved until the agent has destroyed
@@ -51,8 +53,9 @@ DEPARTED_KEPT = 500
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A requirement that waited has its reservation now; its ``notify`` is to be told.
-    ``fresh``: the reservation is new, so if nobody can be told it is to be released."""
+    """A requirement that waited has its reservation now, or its pod has; its ``notify`` is to be
+    told, and asks again. ``fresh``: it was made for it, so if nobody can be told (``unheard``) it
+    is released."""
 
     requirement: Requirement
     reservation: Reservation
@@ -198,15 +201,12 @@ def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False
             [one.key for one in dropped] + [f"{one.key} (being destroyed)" for one in condemned],
         )
     keys = {one.key for one in dropped}
+    asked = {one.requirement.key for one in ledger.waiting.values()}
     gone = {one.id for one in condemned}
     changed = ledger.but(
         agents={key: one for key, one in ledger.agents.items() if key != agent},
         reservations={key: one for key, one in ledger.reservations.items() if key not in keys},
-        notify={
-            key: one
-            for key, one in ledger.notify.items()
-            if key not in keys or key in ledger.waiting
-        },
+        notify={key: one for key, one in ledger.notify.items() if key not in keys or key in asked},
         condemned={key: one for key, one in ledger.condemned.items() if key not in gone},
         departed=_departed(ledger, agent, dropped + condemned),
     )
@@ -225,33 +225,47 @@ def reserve(ledger: Ledger, requirement: Requirement, now: datetime) -> Answer:
     """
     check_requirement(requirement)
     requirement = _moving_once(ledger, requirement)
-    key = requirement.key
-    asked = ledger.but(
-        notify={**ledger.notify, key: requirement.notify}, waiting=_without(ledger.waiting, key)
-    )
+    asking = requirement.asking
+    before = ledger.waiting.get(asking)
+    asked = _asked_last(ledger, requirement).but(waiting=_without(ledger.waiting, asking))
     attempt = _attempt(asked, requirement, now)
-    if attempt.told:
-        settled = _settle(attempt.ledger, now)
-        return Answer(settled, attempt.reservation)
-    since = ledger.waiting[key].since if key in ledger.waiting else now
-    waiting = {**ledger.waiting, key: Waiting(requirement=requirement, since=since)}
-    changed = attempt.ledger.but(waiting=waiting)
+    if attempt.reservation is not None and attempt.told:
+        told = _tell_others(attempt.ledger, attempt.reservation)
+        return Answer(_then(told, _settle(told.ledger, now)), attempt.reservation)
+    waiting = Waiting(requirement=requirement, since=before.since if before else now)
+    changed = attempt.ledger.but(waiting={**ledger.waiting, asking: waiting})
     # Nothing was given and nothing came free, so whoever waited before still has to.
     settled = Change(changed) if attempt.ledger is asked else _settle(changed, now)
     return Answer(settled, None, attempt.refusals)
 
 
-def withdraw(ledger: Ledger, key: str) -> Change:
-    """A requirement no longer waits. What its key holds is kept."""
-    if key not in ledger.waiting:
+def withdraw(ledger: Ledger, key: str, notify: str = "") -> Change:
+    """A requirement no longer waits: that of ``notify``, or all of the key. What the key holds is
+    kept."""
+    given_up = {
+        asking
+        for asking, one in _waiting_for(ledger, key)
+        if notify in ("", one.requirement.notify)
+    }
+    if not given_up:
         return Change(ledger)
-    held = key in ledger.reservations
-    return Change(
-        ledger.but(
-            waiting=_without(ledger.waiting, key),
-            notify=ledger.notify if held else _without(ledger.notify, key),
-        )
-    )
+    waiting = {name: one for name, one in ledger.waiting.items() if name not in given_up}
+    changed = ledger.but(waiting=waiting)
+    if key not in ledger.reservations and not any(_waiting_for(changed, key)):
+        changed = changed.but(notify=_without(ledger.notify, key))
+    return Change(changed)
+
+
+def unheard(ledger: Ledger, offered: Offered, now: datetime) -> Change:
+    """Nobody could be told of an offer. Nothing was launched on what was reserved for it, unless
+    somebody else has asked for that since."""
+    key = offered.reservation.key
+    held = ledger.reservations.get(key)
+    if not offered.fresh or held is None or held.id != offered.reservation.id:
+        return Change(ledger)
+    if ledger.notify.get(key) != offered.requirement.notify:
+        return Change(ledger)
+    return release(ledger, key, now, destroy=False)
 
 
 def release(ledger: Ledger, key: str, now: datetime, *, destroy: bool = True) -> Change:
@@ -259,7 +273,8 @@ def release(ledger: Ledger, key: str, now: datetime, *, destroy: bool = True) ->
 
     With ``destroy`` the resources stay reserved until ``destroyed`` says that the agent is done.
     """
-    changed = ledger.but(waiting=_without(ledger.waiting, key), notify=_without(ledger.notify, key))
+    changed = withdraw(ledger, key).ledger
+    changed = changed.but(notify=_without(changed.notify, key))
     held = ledger.reservations.get(key)
     if held is None:
         return Change(changed)
@@ -309,10 +324,10 @@ def reconcile(
     for key, held in ledger.reservations.items():
         if now - held.created > grace and _abandoned(ledger, held, gone, holdings):
             change = _then(change, release(change.ledger, key, now))
-    for key, one in ledger.waiting.items():
+    for one in ledger.waiting.values():
         asker = one.requirement
         if now - one.since > grace and (asker.notify in gone or asker.owner in gone):
-            change = _then(change, withdraw(change.ledger, key))
+            change = _then(change, withdraw(change.ledger, asker.key, asker.notify))
     return change
 
 
@@ -383,7 +398,7 @@ def _moving_once(ledger: Ledger, requirement: Requirement) -> Requirement:
     held = ledger.reservations.get(requirement.key)
     if held is None:
         return requirement.but(permanent=False)
-    asked = ledger.waiting.get(requirement.key)
+    asked = ledger.waiting.get(requirement.asking)
     if asked is not None and asked.requirement.permanent:
         return requirement.but(replaces=asked.requirement.replaces)
     return requirement.but(replaces=held.id)
@@ -481,7 +496,9 @@ def _settle(ledger: Ledger, now: datetime) -> Change:
     while progress:
         progress = False
         hopeless: set[object] = set()
-        for key, waiting in tuple(ledger.waiting.items()):
+        for asking, waiting in tuple(ledger.waiting.items()):
+            if asking not in ledger.waiting:
+                continue  # its pod has just got its place
             like = likeness(ledger, waiting.requirement)
             if like is not None and like in hopeless:
                 continue
@@ -492,9 +509,29 @@ def _settle(ledger: Ledger, now: datetime) -> Change:
             progress = progress or attempt.ledger is not ledger or attempt.told
             ledger = attempt.ledger
             if attempt.told:
-                ledger = ledger.but(waiting=_without(ledger.waiting, key))
+                ledger = _asked_last(ledger, waiting.requirement)
+                ledger = ledger.but(waiting=_without(ledger.waiting, asking))
                 effects.append(Offered(waiting.requirement, attempt.reservation, attempt.fresh))
+                ledger, others = _tell_others(ledger, attempt.reservation)
+                effects += others
     return Change(ledger, tuple(effects))
+
+
+def _tell_others(ledger: Ledger, place: Reservation) -> Change:
+    """All others that wait for the same pod are to ask again, now that it has its place."""
+    others = dict(_waiting_for(ledger, place.key))
+    waiting = {asking: one for asking, one in ledger.waiting.items() if asking not in others}
+    offers = tuple(Offered(one.requirement, place, fresh=False) for one in others.values())
+    return Change(ledger.but(waiting=waiting), offers)
+
+
+def _waiting_for(ledger: Ledger, key: str) -> Iterator[tuple[str, Waiting]]:
+    start = f"{key}\n"  # of ``asking``; all that wait are looked at often
+    return ((asking, one) for asking, one in ledger.waiting.items() if asking.startswith(start))
+
+
+def _asked_last(ledger: Ledger, requirement: Requirement) -> Ledger:
+    return ledger.but(notify={**ledger.notify, requirement.key: requirement.notify})
 
 
 # --- small changes -------------------------------------------------------------------------------

@@ -92,10 +92,17 @@ class HeardMessage(CompactValue):
 
 
 class ReservationKey(CompactValue):
-    """Argument of the Pool's signal ``withdraw`` (a requirement that waits is given up) and of its
-    query ``explain``. See ``reservation_key``."""
+    """Argument of the Pool's query ``explain``. See ``reservation_key``."""
 
     key: str
+
+
+class Withdrawal(CompactValue):
+    """Argument of the Pool's signal ``withdraw``: a requirement that waits is given up, that of the
+    workflow ``notify``, or all of the key when that is empty."""
+
+    key: str
+    notify: str = ""
 
 
 class ReleaseRequest(CompactValue):

@@ -174,7 +174,7 @@ class Harm:
         del self._cluster.agents[agent], self._cluster.machines[agent]
         self._work_dirs[fresh.id] = self._cluster.work_dir(fresh.id)
         self._away.add(fresh.id)
-        await self._cluster.add(fresh)
+        await self._cluster.add(fresh, registered=False)  # there may be no server just now
         self._is_back(fresh.id)
 
     async def remove_too_early(self) -> None:

@@ -54,6 +54,7 @@ with workflow.unsafe.imports_passed_through():
         ReservationKey,
         ReserveResult,
         WatchInput,
+        Withdrawal,
         agent_queue,
     )
     from temporal_plans.workflows import pool_view
@@ -204,8 +205,8 @@ class PoolWorkflow:
         self._apply(pool.heard(self._ledger, message.agent, message.boot, workflow.now()))
 
     @workflow.signal(name="withdraw", description="A requirement no longer waits.")
-    def withdraw(self, request: ReservationKey) -> None:
-        self._apply(pool.withdraw(self._ledger, request.key))
+    def withdraw(self, request: Withdrawal) -> None:
+        self._apply(pool.withdraw(self._ledger, request.key, request.notify))
 
     @workflow.query(name="status", description="Agents, reservations, and who waits and why.")
     def status(self) -> PoolStatus:
@@ -384,10 +385,7 @@ class PoolWorkflow:
         message = OfferedMessage(reservation=offered.reservation)
         if await self._signal(offered.requirement.notify, "offered", message):
             return
-        held = self._ledger.reservations.get(offered.reservation.key)
-        if offered.fresh and held is not None and held.id == offered.reservation.id:
-            # Nothing was launched on it, so there is nothing to destroy.
-            self._apply(pool.release(self._ledger, held.key, workflow.now(), destroy=False))
+        self._apply(pool.unheard(self._ledger, offered, workflow.now()))
 
     async def _tell_lost(self, gone: pool.AgentGone, owner: str) -> None:
         message = AgentLostMessage(

@@ -24,10 +24,10 @@ from temporal_plans.domain.transitions import TaskProgress
 from temporal_plans.messages.cluster import (
     KillInput,
     LaunchInput,
-    ReservationKey,
     TaskLaunch,
     TaskRef,
     TaskStatuses,
+    Withdrawal,
     agent_queue,
     pool_id,
     service_id,
@@ -48,8 +48,8 @@ QUICK_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
 )
 ASKS_AGAIN = timedelta(minutes=5)
-"""How long a step that waits for an offer relies on hearing of one: a request that somebody else
-made late for the same pod may have taken its place in the pool."""
+"""How long a step that waits for an offer relies on hearing of one: somebody else may have released
+the pod's place, and with it all that waited for it."""
 
 TAKEN_WITHIN = timedelta(minutes=10)
 """How long a launch waits for its agent to take it. One that stays away is given up long before,
@@ -114,14 +114,14 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
             await step.until(lambda: step.offered, within=ASKS_AGAIN)
     except asyncio.CancelledError:
         if not step.leaving:
-            await _withdraw(work, context)
+            await _withdraw(step, work, context)
         raise
 
 
-async def _withdraw(work: PodWork, context: ServiceContext) -> None:
+async def _withdraw(step: StepContext, work: PodWork, context: ServiceContext) -> None:
     key = reservation_key(service_id(context.service), work.pod, work.index)
     pool = workflow.get_external_workflow_handle(pool_id(context.pool))
-    await pool.signal("withdraw", ReservationKey(key=key))
+    await pool.signal("withdraw", Withdrawal(key=key, notify=step.place.address))
 
 
 async def _launch(
