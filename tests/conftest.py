@@ -36,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
         _replay_always()
     # Temporal's server takes a fifth less of the processor so; memory is not what tests lack.
     os.environ.setdefault("GOGC", "400")
+    # Hundreds of processes of ours would each compile all sources anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts background jobs so, and all that they start in turn would ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)

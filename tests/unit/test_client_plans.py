@@ -26,6 +26,7 @@ from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.errors import SpecError
 from temporal_plans.domain.explain import Cause, Explanation, Explanations
 from temporal_plans.domain.plan import ParameterSpec, PhaseSpec, PlanSpec, SleepWork, StepSpec
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.cluster import LogChunk, PoolStatus, ReadLogInput, WaitingView
 from temporal_plans.messages.plan import CommandLog, LogEntry, PlanInput, PlanResult
@@ -314,6 +315,12 @@ async def test_an_unknown_service_names_the_known() -> None:
     client, _ = client_of(service__hello=service())
     with pytest.raises(ServiceNotFound, match="'helo' not found; did you mean hello"):
         await client.plans("helo")
+
+
+async def test_a_service_that_ends_over_a_command_says_so() -> None:
+    client, _ = client_of(service__hello=FakeWorkflow("Service", {"restart_pod": EndedMeanwhile()}))
+    with pytest.raises(Refused, match="'hello' ended before it answered to restart_pod"):
+        await client.command_pod("hello", PodVerb.RESTART, "web-0")
 
 
 def waits(step: str, pod: str) -> Explanations:

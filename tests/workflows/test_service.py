@@ -47,6 +47,7 @@ from temporal_plans.messages.service import (
     ServiceStatus,
     StartPlan,
     SubscribeMessage,
+    TaskRecord,
     Tasks,
     Unsent,
 )
@@ -383,6 +384,29 @@ async def test_a_launch_that_never_came_to_its_agent_can_be_taken_away(plans: Ki
         )
     assert retired.dead
     await handle.terminate()
+
+
+async def test_a_launch_that_nobody_ever_heard_of_keeps_no_service(plans: Kit) -> None:
+    """It was recorded just after somebody had removed its agent for good."""
+    launch = TaskRecord(
+        task_id="svc__web-0-server__1",
+        name="web-0-server",
+        pod="web",
+        index=0,
+        task="server",
+        goal=Goal.RUNNING,
+        resource_set="set",
+        agent=f"removed-{uuid4()}",
+        hostname="host",
+        config_id="",
+        owner="",
+        step="",
+        launched=NOW,
+    )
+    left = ServiceState(tasks={launch.name: launch}, uninstalling=True)
+    handle = await started(plans, state=left)
+    async with asyncio.timeout(30):
+        await handle.result()
 
 
 async def test_a_zombie_of_the_run_before_is_killed(plans: Kit) -> None:

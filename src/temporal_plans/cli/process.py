@@ -6,15 +6,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from temporal_plans.activities.agent.main import run_agent
 from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.cli.core_lines import logging_runtime
 from temporal_plans.cli.flags import ConnectionFlags
 from temporal_plans.cli.output import say
 from temporal_plans.cli.running import stop_signal
 from temporal_plans.client.connection import connect
-from temporal_plans.worker.main import run_worker
-from temporal_plans.worker.plugin import PlansPlugin
 from temporal_plans.worker.telemetry import SETTING, Telemetry, telemetry
 
 
@@ -40,6 +37,9 @@ def process(name: str, *, log_level: str) -> Generator[Telemetry]:
 
 async def run_a_worker(flags: ConnectionFlags, sending: Telemetry, task_queue: str) -> None:
     """Run a worker until Ctrl-C or SIGTERM."""
+    from temporal_plans.worker.main import run_worker  # an agent starts sooner without them
+    from temporal_plans.worker.plugin import PlansPlugin
+
     async with stop_signal() as stop:
         client = await connect(
             flags.connection(),
@@ -54,6 +54,8 @@ async def run_a_worker(flags: ConnectionFlags, sending: Telemetry, task_queue: s
 
 async def run_an_agent(flags: ConnectionFlags, sending: Telemetry, settings: AgentSettings) -> None:
     """Run an agent until Ctrl-C or SIGTERM. Its tasks go on unless the settings say otherwise."""
+    from temporal_plans.activities.agent.main import run_agent
+
     async with stop_signal() as stop:
         client = await connect(flags.connection(), plugins=sending.plugins, runtime=sending.runtime)
         server = client.service_client.config.target_host

@@ -382,9 +382,7 @@ class TemporalGateway:
         try:
             yield
         except RPCTimeoutOrCancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():  # the SDK takes the cancellation for its own
-                raise asyncio.CancelledError from error
+            _go_on_with_a_cancellation(error)
             if await self._server_answers():
                 raise WorkerUnreachable(worker_for, sent=sent) from error
             raise ServerUnreachableError(self._address, "it went silent") from error
@@ -405,12 +403,20 @@ class TemporalGateway:
         """Whether it is up: a call that timed out does not say who was silent."""
         try:
             return await self._client.service_client.check_health(timeout=timedelta(seconds=2))
-        except RPCError:
+        except RPCError as error:
+            _go_on_with_a_cancellation(error)
             return False
 
     @property
     def _address(self) -> str:
         return self._client.service_client.config.target_host
+
+
+def _go_on_with_a_cancellation(error: Exception) -> None:
+    """The SDK takes the caller's cancellation for a failed call of its own."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from error
 
 
 def failure_text(failure: BaseException | None) -> str:

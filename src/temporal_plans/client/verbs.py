@@ -6,8 +6,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from temporal_plans.client.errors import ServiceNotFound
-from temporal_plans.client.gateway import Gateway, NoSuchWorkflow, WorkflowIsClosed
+from temporal_plans.client.errors import Refused, ServiceNotFound
+from temporal_plans.client.gateway import (
+    EndedMeanwhile,
+    Gateway,
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+)
 from temporal_plans.messages.cluster import service_id
 
 MANY = 1000
@@ -50,6 +55,8 @@ class Verbs:
             return await self._gateway.update(service_id(name), update, argument, result)
         except (NoSuchWorkflow, WorkflowIsClosed):
             raise ServiceNotFound(name, await self.services()) from None
+        except EndedMeanwhile:
+            raise Refused(f"service {name!r} ended before it answered to {update}") from None
 
 
 async def together(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:

@@ -7,7 +7,8 @@ are accepted everywhere.
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Self
+from functools import cache
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -27,10 +28,17 @@ def kebab(name: str) -> str:
 
 
 class Value(BaseModel):
-    """An immutable value with known keys only."""
+    """An immutable value with known keys only.
+
+    Its validator is built at its first use: most commands use few of the values that they import.
+    """
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, alias_generator=kebab
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        alias_generator=kebab,
+        defer_build=True,
     )
 
     def but(self, **changes: Any) -> Self:
@@ -48,17 +56,6 @@ class CompactValue(Value):
     For the values that a plan has thousands of: a tree of 2,000 steps must fit one payload.
     """
 
-    _defaults: ClassVar[tuple[tuple[str, str, Any], ...]] = ()
-
-    @classmethod
-    def __pydantic_on_complete__(cls) -> None:
-        """Work out once which fields may be left out, and at which values."""
-        cls._defaults = tuple(
-            (name, field.alias or name, field.get_default(call_default_factory=True))
-            for name, field in cls.model_fields.items()
-            if not field.is_required() and name != "kind"  # kind tells a union apart
-        )
-
     @model_serializer(mode="wrap")
     def _without_defaults(
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
@@ -67,11 +64,29 @@ class CompactValue(Value):
         if info.context is WITH_DEFAULTS:
             return written
         values = self.__dict__
-        for name, alias, default in self._defaults:
+        for name, alias, default in _defaults(type(self)):
             value = values[name]
             if value is default or value == default:
                 written.pop(name, None) if name in written else written.pop(alias, None)
         return written
+
+
+@cache
+def _defaults(kind: type[CompactValue]) -> tuple[tuple[str, str, Any], ...]:
+    """Which fields may be left out, by their name and alias, and at which values."""
+    return tuple(
+        (name, field.alias or name, field.get_default(call_default_factory=True))
+        for name, field in kind.model_fields.items()
+        if not field.is_required() and name != "kind"  # kind tells a union apart
+    )
+
+
+def build_all() -> None:
+    """Build the validators of all values now: in a workflow it would be the first one's time."""
+    kinds: list[type[Value]] = [Value]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        kind.model_rebuild()
 
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)")

@@ -23,6 +23,7 @@ from temporal_plans.activities.pods import PodActivities
 from temporal_plans.activities.scheduled import ScheduledActivities
 from temporal_plans.activities.upkeep import UpkeepActivities
 from temporal_plans.domain.change_check import ConfigValidator
+from temporal_plans.domain.model import build_all
 from temporal_plans.domain.plan_customizer import PlanCustomizer
 from temporal_plans.domain.recovery_book import Recoverer
 from temporal_plans.domain.strategies import NAMES, Select
@@ -80,6 +81,7 @@ class PlansPlugin(SimplePlugin):
             config_validators=tuple(config_validators),
         )
         _check(registry)
+        build_all()
         self._registry = registry
         self._evictions = Evictions()
         types = (*WORKFLOWS, UnknownWorkflow) if unknown else WORKFLOWS

@@ -233,10 +233,10 @@ class Service:
     def _tend(self) -> None:
         """Do all that can be done now."""
         now = workflow.now()
+        self._tend_unheard(now)
         if self._uninstalling:
             self._begin_lost(DEPLOY, "uninstall, once more")
         else:
-            self._tend_unheard(now)
             self._tend_recovery(now)
             if self._finished:
                 self._uninstall(UninstallRequest(reason="its goal FINISH is reached"), via="goal")
