@@ -4,10 +4,13 @@ import functools
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.worker import Worker
+
+UNIT = Path(__file__).parent / "unit"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,12 +47,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=_turn)
     if not config.getoption("--no-workflow-cache"):
         return
     for item in items:
         if mark := item.get_closest_marker("cached"):
             item.add_marker(pytest.mark.skip(reason=f"--no-workflow-cache: {mark.args[0]}"))
+
+
+def _turn(item: pytest.Item) -> int:
+    """What takes minutes first, and last what takes moments: so all processes end together."""
+    if item.get_closest_marker("long"):
+        return 0
+    return 2 if item.path.is_relative_to(UNIT) else 1
 
 
 def _replay_always() -> None:

@@ -11,15 +11,17 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from temporalio.client import Client
 from temporalio.service import RPCError
 
 from acceptance import real_tasks
 from acceptance.programs import Member, Program, Said, Server, run
+from pauses import Pauses
 from temporal_plans.client.connection import Connection, ServerUnreachableError, connect
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
@@ -33,8 +35,6 @@ PROGRAMS = Path(sys.executable).parent
 
 PATIENCE = 60.0
 """Seconds that something may take that should take a few."""
-
-POLL = 0.05
 
 Answer = TypeVar("Answer")
 
@@ -69,7 +69,7 @@ class Cluster:
         self.machines: dict[str, Machine] = {}
         for machine in machines:
             self._add(machine)
-        self._client: PlansClient | None = None
+        self._client: Client | None = None
 
     # --- processes --------------------------------------------------------------------------------
 
@@ -150,9 +150,13 @@ class Cluster:
     # --- what is the case -------------------------------------------------------------------------
 
     async def client(self) -> PlansClient:
+        return PlansClient(await self.bare_client())
+
+    async def bare_client(self) -> Client:
+        """For what ``PlansClient`` has no verb for."""
         if self._client is None:
             connection = Connection(address=self.server.address, namespace="default")
-            self._client = PlansClient(await connect(connection, environ={}))
+            self._client = await connect(connection, environ={})
         return self._client
 
     async def view(self, plan: str) -> PlanView:
@@ -181,7 +185,7 @@ class Cluster:
         within: float = PATIENCE,
     ) -> Answer:
         """Look until it holds; what was seen then. Nobody answering counts as not holding yet."""
-        deadline = time.monotonic() + within
+        deadline, pauses = time.monotonic() + within, Pauses()
         seen: object = "nothing"
         while time.monotonic() < deadline:
             try:
@@ -192,7 +196,7 @@ class Cluster:
                 if holds(answer):
                     return answer
                 seen = answer
-            await asyncio.sleep(POLL)
+            await pauses.pause()
         raise AssertionError(f"{what}: not so after {within:g} s. Last seen:\n{_readable(seen)}")
 
     async def until_plan(
@@ -228,30 +232,27 @@ class Cluster:
         view = await self.view(plan)
         for _ in range(looks):
             assert holds(view), f"{plan} {what}: no longer so:\n{_readable(view)}"
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(0.05)
             view = await self.view(plan)
         return view
 
     # --- services ---------------------------------------------------------------------------------
 
     async def tear_down(self, service: str) -> None:
-        """End a service as an operator would who has nothing but the ``temporal`` CLI: terminate
-        its workflows. The pool finds out, and its agents end the tasks."""
+        """End a service as an operator would who has nothing but plain Temporal: terminate its
+        workflows. The pool finds out, and its agents end the tasks."""
         mine = f"WorkflowId STARTS_WITH '{service}/' OR WorkflowId = 'service/{service}'"
         query = f"({mine}) AND ExecutionStatus = 'Running'"
+        client = await self.bare_client()
 
-        async def left() -> int:
-            said = await self.temporal("workflow", "count", "--query", query)
-            count = int(said.out.split()[-1])
-            if count:
-                await self.temporal(
-                    *("workflow", "terminate", "--query", query, "--yes"),
-                    *("--reason", "the test is over", "--rps", "500"),
-                    code=None,  # refused while an earlier one is still at it
-                )
-            return count
+        async def left() -> list[str]:
+            running = [run.id async for run in client.list_workflows(query)]
+            for workflow in running:
+                with suppress(RPCError):  # it has just ended
+                    await client.get_workflow_handle(workflow).terminate("the test is over")
+            return running
 
-        await self.until(f"no workflow of {service} runs", left, lambda count: count == 0)
+        await self.until(f"no workflow of {service} runs", left, lambda running: not running)
 
         def free(pool: PoolStatus) -> bool:
             return all(one.owner != f"service/{service}" for one in pool.reservations)

@@ -10,7 +10,7 @@ from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import PlanView
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def one_agent() -> AsyncIterator[Cluster]:
     async with running_cluster((Machine("one", "one.example"),)) as cluster:
         yield cluster

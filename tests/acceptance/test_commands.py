@@ -12,8 +12,10 @@ import pytest
 
 from acceptance.cluster import Cluster
 from acceptance.histories import assert_all_replays
+from temporal_plans.domain.commands import Command, Verb
 from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.loading.plans import load_plan_text
+from temporal_plans.messages.plan import LogEntry, PlanView
 
 PLAN_FILE = """
 name: drill
@@ -138,17 +140,14 @@ def tree(view: PlanView) -> str:
 async def drill(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     """The id of a plan that is under way."""
     name = str(request.node.name).translate(str.maketrans("[]", "--")).strip("-")
-    file = cluster.directory / "drill.yml"
-    file.write_text(PLAN_FILE)
-    await cluster.plan("run", str(file), "--id", name)
+    client = await cluster.client()
+    await client.run(load_plan_text(PLAN_FILE), plan_id=name)
     await cluster.until_plan(name, "works", partial(_shows, f"STARTING: {NAP}"))
     return name
 
 
-async def log_of(cluster: Cluster, plan: str) -> list[dict[str, Any]]:
-    log = json.loads((await cluster.plan("log", plan, "--json")).out)
-    entries: list[dict[str, Any]] = log.get("entries", [])
-    return [entry for entry in entries if entry["via"] != "start"]
+async def log_of(cluster: Cluster, plan: str) -> list[LogEntry]:
+    return list((await (await cluster.client()).log(plan)).entries)
 
 
 def _shows(expected: str, view: PlanView) -> bool:
@@ -167,7 +166,8 @@ async def test_the_same_effect_whichever_way(
             partial(_shows, given.tree),
             within=20,
         )
-    entries = await log_of(cluster, drill)
+    log = json.loads((await cluster.plan("log", drill, "--json")).out)
+    entries: list[dict[str, Any]] = log["entries"]
     assert [(e["verb"], e.get("phase", ""), e.get("step", "")) for e in entries] == [
         (given.verb, given.phase, given.step) for given in DRILL
     ]
@@ -211,9 +211,9 @@ async def test_mistyped_names(
         *("--input", json.dumps(names)),
     )
     [entry] = await _until_logged(cluster, drill, 1)
-    assert entry["verb"] == "restart"
-    assert answer in entry["outcome"]["message"]
-    assert entry["outcome"]["changed"] is False
+    assert entry.verb == "restart"
+    assert answer in entry.outcome.message
+    assert not entry.outcome.changed
     assert tree(await cluster.view(drill)) == tree(before)
 
 
@@ -236,11 +236,12 @@ async def test_malformed_signals(
     await cluster.temporal("workflow", "signal", "--workflow-id", drill, "--name", name, *given)
     if name != "phase_changed":
         [entry] = await _until_logged(cluster, drill, 1)
-        assert entry["verb"] == name
-        assert told in entry["outcome"]["message"]
-        assert entry["outcome"]["code"] == 400
+        assert entry.verb == name
+        assert told in entry.outcome.message
+        assert entry.outcome.code == 400
     await cluster.stays(drill, "goes on", partial(_shows, f"STARTING: {NAP}"))
-    await cluster.plan("force-complete", drill, "--reason", "alive")
+    client = await cluster.client()
+    await client.command(drill, Verb.FORCE_COMPLETE, Command(reason="alive"))
     await cluster.until_status(drill, Status.COMPLETE)
 
 
@@ -287,7 +288,7 @@ async def test_a_malformed_signal_to_the_pool(cluster: Cluster, signal: str) -> 
     assert [agent.info for agent in after.agents] == [agent.info for agent in before.agents]
 
 
-async def _until_logged(cluster: Cluster, plan: str, count: int) -> list[dict[str, Any]]:
+async def _until_logged(cluster: Cluster, plan: str, count: int) -> list[LogEntry]:
     return await cluster.until(
         f"the log of {plan} has {count} entries",
         lambda: log_of(cluster, plan),

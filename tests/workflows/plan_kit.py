@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from acceptance.histories import assert_all_replays
+from pauses import Pauses
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import (
@@ -110,13 +111,13 @@ class Run:
 
     async def until(self, condition: Callable[[PlanView], bool]) -> PlanView:
         """The first view of which that is true."""
-        end = time.monotonic() + DEADLINE
+        end, pauses = time.monotonic() + DEADLINE, Pauses()
         while True:
             view = await self.view()
             if condition(view):
                 return view
             assert time.monotonic() < end, f"not in time: {view.model_dump_json(indent=1)}"
-            await asyncio.sleep(0.02)
+            await pauses.pause()
 
     async def until_status(self, status: Status) -> PlanView:
         return await self.until(lambda view: view.status is status)

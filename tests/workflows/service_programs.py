@@ -1,6 +1,5 @@
 """What stands around plans of a service in their tests: a Service that does as it is told."""
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
+from pauses import Pauses
 from workflows.pool_programs import BareAgent
 
 with workflow.unsafe.imports_passed_through():
@@ -213,13 +213,13 @@ class ServiceKit:
 
     async def until(self, condition: Callable[[Told], bool]) -> Told:
         """The first of what it was told for which that is true."""
-        end = time.monotonic() + DEADLINE
+        end, pauses = time.monotonic() + DEADLINE, Pauses()
         while True:
             told = await self.told()
             if condition(told):
                 return told
             assert time.monotonic() < end, f"not in time: {told.model_dump_json(indent=1)}"
-            await asyncio.sleep(0.02)
+            await pauses.pause()
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from pauses import Pauses
 from temporal_plans.activities.configurations import ConfigurationActivities
 from temporal_plans.activities.plans import PlanActivities
 from temporal_plans.domain.cluster import Reservation
@@ -39,7 +40,7 @@ from temporal_plans.messages.plan import PlanFaults, PlanInput, PlanRevision, Su
 from temporal_plans.messages.service import PlanReport, ServiceInput, ServiceStatus, Tasks
 from temporal_plans.workflows.service import Service
 
-PODS, TASKS, ROUNDS = 10, 20, 50
+PODS, TASKS, ROUNDS = 5, 40, 50
 assert PODS * TASKS * ROUNDS == 10_000
 NAMES = [f"task-{i}" for i in range(TASKS)]
 SPEC_TASKS = tuple(
@@ -194,6 +195,7 @@ class LongLife:
 
     async def until_all_run(self, but: frozenset[str] = frozenset()) -> list[str]:
         """Until all tasks run, none under one of these ids; their ids."""
+        pauses = Pauses()
         async with asyncio.timeout(60):
             while True:
                 status: ServiceStatus = await self.handle.query("status", result_type=ServiceStatus)
@@ -201,7 +203,7 @@ class LongLife:
                     ids = [record.task_id for record in await self.records()]
                     if but.isdisjoint(ids):
                         return ids
-                await asyncio.sleep(0.05)
+                await pauses.pause()
 
     async def fail_all(self, ids: list[str]) -> list[str]:
         """All tasks fail; the ids of those that then run in their place."""
@@ -270,7 +272,8 @@ async def test_ten_thousand_failures(env: WorkflowEnvironment) -> None:
         memory, carried = 0, 0
         for round in range(ROUNDS):
             ids = await life.fail_all(ids)
-            if round == ROUNDS // 4:
+            if round == ROUNDS // 2:
+                assert (await handle.describe()).run_id != first
                 memory, carried = _memory(), await life.carried()
         described = await handle.describe()
         assert described.run_id != first

@@ -18,6 +18,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.worker import Replayer, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from pauses import Pauses
 from temporal_plans.activities.offers import OfferActivities, release_in_pool, reserve_in_pool
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.messages.cluster import (
@@ -94,10 +95,10 @@ class World:
         return status
 
     async def until(self, holds: Callable[[PoolStatus], bool], seconds: float = 20) -> PoolStatus:
-        status = await self.status()
+        status, pauses = await self.status(), Pauses()
         async with asyncio.timeout(seconds):
             while not holds(status):
-                await asyncio.sleep(0.05)
+                await pauses.pause()
                 status = await self.status()
         return status
 

@@ -12,6 +12,7 @@ import pytest_asyncio
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.testing import WorkflowEnvironment
 
+from pauses import Pauses
 from temporal_plans.activities import upkeep
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.commands import Verb
@@ -68,11 +69,12 @@ class Cluster:
         return status
 
     async def until(self, agent: BareAgent, state: AgentState) -> None:
+        pauses = Pauses()
         async with asyncio.timeout(30):
             while state not in [
                 one.state for one in (await self.status()).agents if one.info.id == agent.agent
             ]:
-                await asyncio.sleep(0.05)
+                await pauses.pause()
 
     async def reserve(self, owner: str, index: int = 0) -> str:
         """The key of what is reserved."""

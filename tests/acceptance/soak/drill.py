@@ -173,7 +173,10 @@ class Soak:
         wanted = self.ledger.by_reason[reason].wanted
         assert wanted is not None
         if service.sure and wanted != service.wanted:
-            self.operators.faults.append(f"{name} is {wanted}, and took {service.wanted}")
+            said = "; ".join(self.ledger.changes(name)[-6:])
+            self.operators.faults.append(
+                f"{name} is {wanted} by {reason}, and took {service.wanted}; it was told: {said}"
+            )
         return wanted
 
     async def _converged(self) -> list[str]:

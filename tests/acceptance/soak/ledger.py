@@ -56,6 +56,11 @@ class Ledger:
         one.answer = answer
         self.tell(f"{one.reason} {one.service}: {one.what}: {answer.value} {text}".rstrip())
 
+    def changes(self, service: str) -> list[str]:
+        """What was said to a service about its configuration, as it is in the timeline."""
+        verbs = tuple(f" {service}: {verb}" for verb in ("deploy v", "rollback", "uninstall"))
+        return [line.strip() for line in self.lines if any(verb in line for verb in verbs)]
+
     def accepted(self) -> list[Given]:
         return [one for one in self.given if one.answer is Answer.ACCEPTED]
 
