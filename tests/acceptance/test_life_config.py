@@ -128,7 +128,9 @@ async def test_placement_that_nobody_can_read(cluster: Cluster) -> None:
         assert refused.change is not None
         paths = [problem.path for problem in refused.change.problems]
         assert paths == ["pods.hello.placement", "pods.world.placement"]
-        assert "lost-place" not in await client.services()
+        await cluster.until(
+            "it is not there", client.services, lambda services: "lost-place" not in services
+        )
 
         await life.deployed(values)
         await life.until_running(*SERVERS)

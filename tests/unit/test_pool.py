@@ -20,7 +20,7 @@ from temporal_plans.domain.cluster import (
 from temporal_plans.domain.evaluation import new_reservation_id
 from temporal_plans.domain.ledger import Ledger
 from temporal_plans.domain.packing import pack, unpack
-from temporal_plans.domain.pool import AgentGone, Change, Offered
+from temporal_plans.domain.pool import AgentGone, AskAgain, Change, Offered
 from temporal_plans.domain.requirements import RequirementError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -92,7 +92,7 @@ def test_what_fits_nowhere_waits_with_the_reasons_of_every_agent() -> None:
     answer = pool.reserve(ledger, want(cpus=5), NOW)
     assert answer.reservation is None
     assert stages(answer.refusals) == [("a", "agent"), ("a", "cpus"), ("b", "cpus")]
-    assert list(answer.change.ledger.waiting) == [want().asking]
+    assert list(answer.change.ledger.waiting) == [want().key]
 
 
 def test_without_agents_the_reason_is_that() -> None:
@@ -124,7 +124,7 @@ def test_a_new_agent_is_offered_to_those_that_wait() -> None:
     ledger = reserved(Ledger(), want(0), want(1))
     change = pool.register(ledger, info("a"), NOW)
     assert offered(change) == [0, 1]
-    assert all(one.fresh for one in change.effects if isinstance(one, Offered))
+    assert change.ledger.offers == {key: one.id for key, one in change.ledger.reservations.items()}
 
 
 def test_placement_counts_pods_and_the_place_is_free_again_after_a_release() -> None:
@@ -178,7 +178,7 @@ def test_growth_that_does_not_fit_waits_and_keeps_what_is_held() -> None:
     assert stages(answer.refusals) == [("a", "cpus")]
     assert held(answer.change.ledger) == held(ledger)
     change = pool.release(answer.change.ledger, want(2).key, NOW, destroy=False)
-    assert [(one.reservation.id, one.fresh) for one in change.effects if isinstance(one, Offered)]
+    assert (offered(change), change.ledger.offers) == ([0], {})  # not made for it: never taken back
     assert held(change.ledger).id == held(ledger).id
     assert held(change.ledger).resources[0].value == 4
 
@@ -304,46 +304,93 @@ def test_withdrawing_ends_the_wait() -> None:
     assert want(1).key not in ledger.notify
 
 
-def test_several_may_wait_for_one_pod() -> None:
+def asked_again(change: Change) -> list[str]:
+    return [one.notify for one in change.effects if isinstance(one, AskAgain)]
+
+
+def test_several_may_ask_for_one_pod() -> None:
     """A step that is over may have asked late, in the place of one that waits."""
-    wants = [want(1), want(1, cpus=2, notify="over"), want(1, cpus=9, notify="large")]
+    wants = [want(1), want(1, cpus=9, notify="other"), want(1, cpus=2, notify="over")]
     ledger = reserved(with_agents(info("a")), want(0, cpus=4), *wants)
+    assert ledger.waiting[want(1).key].requirement == wants[2]
     change = pool.release(ledger, want(0).key, NOW, destroy=False)
-    first, *others = [one for one in change.effects if isinstance(one, Offered)]
-    assert (first.requirement, first.fresh) == (wants[0], True)
-    assert [(one.requirement, one.fresh) for one in others] == [(w, False) for w in wants[1:]]
-    assert all(one.reservation == held(change.ledger, 1) for one in others)
+    assert (offered(change), asked_again(change)) == ([1], ["step-1", "other"])
     assert change.ledger.waiting == {}
 
 
 def test_who_waits_for_a_pod_that_another_is_given_is_told() -> None:
     small, large = want(0), want(0, cpus=9, notify="large")
-    ledger = reserved(with_agents(info("a")), large)
-    answer = pool.reserve(ledger, small, NOW)
+    answer = pool.reserve(reserved(with_agents(info("a")), large), small, NOW)
     assert answer.reservation is not None
-    assert answer.change.effects == (Offered(large, answer.reservation, fresh=False),)
+    assert asked_again(answer.change) == ["large"]
     again = pool.reserve(answer.change.ledger, large, NOW)
     assert (again.reservation, again.change.effects) == (None, ())
 
 
 def test_one_of_several_withdraws() -> None:
-    wants = [want(0, cpus=9), want(0, cpus=9, notify="other")]
-    ledger = reserved(with_agents(info("a")), *wants)
-    left = pool.withdraw(ledger, want(0).key, "step-0").ledger
-    assert list(left.waiting) == [wants[1].asking]
-    assert want(0).key in left.notify
-    assert pool.withdraw(left, want(0).key, "step-0") == Change(left)
-    assert pool.withdraw(ledger, want(0).key).ledger.waiting == {}
+    first, second = want(0, cpus=9), want(0, cpus=9, notify="second")
+    ledger = reserved(with_agents(info("a")), first, second)
+    key = want(0).key
+    gone = pool.withdraw(ledger, key, "second")
+    assert (gone.ledger.waiting, asked_again(gone)) == ({}, ["step-0"])
+    left = pool.withdraw(ledger, key, "step-0")
+    assert (left.ledger.waiting[key].others, left.effects) == ((), ())
+    assert pool.withdraw(left.ledger, key, "step-0") == left
+    assert pool.withdraw(ledger, key) == Change(pool.release(ledger, key, NOW).ledger)
 
 
-def test_an_offer_that_nobody_hears_is_taken_back_unless_somebody_asked_since() -> None:
-    over, other = want(1, notify="over"), want(1)
-    ledger = reserved(with_agents(info("a")), want(0, cpus=4), over)
-    change = pool.release(ledger, want(0).key, NOW, destroy=False)
+def test_others_ask_again_when_the_one_that_waited_is_no_more() -> None:
+    ledger = reserved(with_agents(info("a")), want(0, cpus=9), want(0, cpus=9, notify="over"))
+    change = pool.reconcile(ledger, {"over"}, {}, LATER, GRACE)
+    assert (change.ledger.waiting, asked_again(change)) == ({}, ["step-0"])
+
+
+def unheard_of(ledger: Ledger) -> tuple[Ledger, Offered]:
+    """``over`` waits for pod 1, gets it, and is no more."""
+    waits = reserved(ledger, want(0, cpus=4), want(1, notify="over"))
+    change = pool.release(waits, want(0).key, NOW, destroy=False)
     (offer,) = [one for one in change.effects if isinstance(one, Offered)]
-    assert pool.unheard(change.ledger, offer, NOW).ledger.reservations == {}
-    taken = reserved(change.ledger, other)
+    return change.ledger, offer
+
+
+def test_an_offer_that_nobody_hears_is_taken_back() -> None:
+    ledger, offer = unheard_of(with_agents(info("a")))
+    gone = pool.unheard(ledger, offer, NOW)
+    assert (gone.ledger.reservations, gone.ledger.condemned) == ({}, {})
+    assert pool.unheard(gone.ledger, offer, NOW) == gone
+
+
+@pytest.mark.parametrize("who", ["step-1", "over"])
+def test_an_offer_that_somebody_took_is_kept(who: str) -> None:
+    """Also by the next run of the workflow that did not hear of it: their ids are the same."""
+    ledger, offer = unheard_of(with_agents(info("a")))
+    taken = reserved(ledger, want(1, notify=who))
     assert pool.unheard(taken, offer, NOW) == Change(taken)
+
+
+def test_who_waits_for_more_is_not_bound_to_a_place_that_nobody_took() -> None:
+    ledger, offer = unheard_of(with_agents(info("a")))
+    waits = reserved(ledger, want(2, cpus=3), want(1, cpus=4))
+    assert [one.requirement.index for one in waits.waiting.values()] == [1]
+    change = pool.unheard(pool.register(waits, info("b"), NOW).ledger, offer, NOW)
+    assert offered(change) == [1]
+    assert places(change.ledger) == {1: "b", 2: "a"}
+
+
+@pytest.mark.parametrize("permanent", [True, False])
+def test_two_that_want_different_sizes_where_something_is_yet_to_be_destroyed(
+    permanent: bool,
+) -> None:
+    """Each may have it resized; it is the last one that counts."""
+    ledger = reserved(with_agents(info("a")), want(0))
+    if permanent:
+        ledger = reserved(ledger, want(0, permanent=True))
+    else:
+        ledger = pool.release(ledger, want(0).key, NOW).ledger
+    ledger = reserved(ledger, want(0), want(0, cpus=2, notify="other"))
+    (condemned,) = ledger.condemned
+    change = pool.destroyed(ledger, condemned, NOW)
+    assert (offered(change), asked_again(change)) == ([0], ["step-0"])
 
 
 def test_releasing_ends_the_wait_too() -> None:

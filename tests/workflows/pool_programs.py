@@ -42,7 +42,8 @@ class Owner:
 
     @workflow.signal
     def offered(self, message: OfferedMessage) -> None:
-        self._offered.append(message.reservation.key)
+        if message.reservation is not None:
+            self._offered.append(message.reservation.key)
 
     @workflow.signal
     def agent_lost(self, message: AgentLostMessage) -> None:

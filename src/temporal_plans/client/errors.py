@@ -90,6 +90,13 @@ class Refused(PlansError):
     """The workflow refused, and changed nothing; the message is its own."""
 
 
+class ServiceEnded(Refused):
+    """It took a command, and ended before it answered."""
+
+    def __init__(self, name: str, command: str) -> None:
+        super().__init__(f"service {name!r} ended before it answered to {command}")
+
+
 class Unreadable(PlansError):
     """The workflow is closed and can't tell its state: it failed before it began."""
 

@@ -231,7 +231,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
             return await self._gateway.update(
                 pool_id(pool), "deregister", request, DeregisterResult
             )
-        except (NoSuchWorkflow, WorkflowIsClosed):
+        except (NoSuchWorkflow, WorkflowIsClosed, EndedMeanwhile):
             raise PoolNotFound(pool, await self.pools()) from None
 
     async def find_task(self, text: str, *, service: str = "", agent: str = "") -> TaskAt:

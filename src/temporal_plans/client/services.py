@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
-from temporal_plans.client.errors import Refused
+from temporal_plans.client.errors import Refused, ServiceEnded
 from temporal_plans.client.gateway import EndedMeanwhile, NoSuchWorkflow, WorkflowIsClosed
 from temporal_plans.client.preview import first_installation
 from temporal_plans.client.verbs import Verbs
@@ -141,7 +141,10 @@ class ServiceVerbs(Verbs):
         """Take everything of the service away, volumes included, and then the service itself. Its
         plan ``deploy`` shows how far that is."""
         request = UninstallRequest(by=by, reason=reason)
-        return await self._tell_service(service, "uninstall", request, Outcome)
+        try:
+            return await self._tell_service(service, "uninstall", request, Outcome)
+        except ServiceEnded as ended:
+            return Outcome(code=202, message=str(ended))
 
     async def gone(self, service: str, *, within: timedelta = _GONE_WITHIN) -> bool:
         """Wait until the service is no more; whether it is."""

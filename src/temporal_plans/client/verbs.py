@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from temporal_plans.client.errors import Refused, ServiceNotFound
+from temporal_plans.client.errors import ServiceEnded, ServiceNotFound
 from temporal_plans.client.gateway import (
     EndedMeanwhile,
     Gateway,
@@ -56,7 +56,7 @@ class Verbs:
         except (NoSuchWorkflow, WorkflowIsClosed):
             raise ServiceNotFound(name, await self.services()) from None
         except EndedMeanwhile:
-            raise Refused(f"service {name!r} ended before it answered to {update}") from None
+            raise ServiceEnded(name, update) from None
 
 
 async def together(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:

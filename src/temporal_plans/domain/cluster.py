@@ -103,11 +103,6 @@ class Requirement(CompactValue):
     def key(self) -> str:
         return reservation_key(self.owner, self.pod, self.index)
 
-    @property
-    def asking(self) -> str:
-        """The key, and after a line's end who asks: several workflows may ask for one pod."""
-        return f"{self.key}\n{self.notify}"
-
 
 class ReservedResource(CompactValue):
     """One resource with an id of its own. ``value``: amount, or the number of a port."""

@@ -30,10 +30,12 @@ class AgentRecord(CompactValue):
 
 
 class Waiting(CompactValue):
-    """A requirement that fitted nowhere when it came."""
+    """A requirement that fitted nowhere when it came. ``others`` asked before it for the same pod:
+    workflows that may have ended, or still wait."""
 
     requirement: Requirement
     since: datetime
+    others: tuple[str, ...] = ()
 
 
 class Condemned(CompactValue):
@@ -59,11 +61,12 @@ class Departed(CompactValue):
 class Ledger(CompactValue):
     """The whole state of a Pool. ``serial`` grows with every reservation made.
 
-    ``reservations`` are by reservation key; ``waiting`` by who asks for which (``asking``), in
-    order of arrival; ``notify`` is, by key, the workflow that asked last; ``condemned`` is by
-    reservation id.
+    ``reservations`` and ``waiting`` are by reservation key, ``waiting`` in order of arrival;
+    ``notify`` is, by key, the workflow that asked last; ``condemned`` is by reservation id.
     A key can be in both: it keeps what it holds while it waits for more, or for a new place.
-    ``departed`` is by agent, the oldest first, and bounded: nothing depends on it but tidiness.
+    ``offers`` are the ids of reservations that were made for who waited, and that nobody has taken
+    yet, by key. ``departed`` is by agent, the oldest first, and bounded: nothing depends on it but
+    tidiness.
     """
 
     pool: str = "default"
@@ -72,5 +75,6 @@ class Ledger(CompactValue):
     reservations: dict[str, Reservation] = {}
     notify: dict[str, str] = {}
     waiting: dict[str, Waiting] = {}
+    offers: dict[str, str] = {}
     condemned: dict[str, Condemned] = {}
     departed: dict[str, Departed] = {}

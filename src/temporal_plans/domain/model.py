@@ -82,11 +82,12 @@ def _defaults(kind: type[CompactValue]) -> tuple[tuple[str, str, Any], ...]:
 
 
 def build_all() -> None:
-    """Build the validators of all values now: in a workflow it would be the first one's time."""
+    """Build the validators of all values that there are, now: in a workflow it would be the first
+    one's time. One that can't be built says so at its first use."""
     kinds: list[type[Value]] = [Value]
     for kind in kinds:
         kinds += kind.__subclasses__()
-        kind.model_rebuild()
+        kind.model_rebuild(raise_errors=False)
 
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)")

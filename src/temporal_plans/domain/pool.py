@@ -9,8 +9,9 @@ The rules:
   tried in that order, and each that fits is offered. A small requirement may so overtake a large
   one that still does not fit: nothing is held back for those that wait, so a requirement that needs
   a whole agent gets one only when an agent is as good as free.
-- Several workflows may wait for one pod, and some of them be over without anybody having said so.
-  When one has the pod's place, the others are told, and ask again if they are still there.
+- Several workflows may ask for one pod, and some of them be over without anybody having said so.
+  The last one's requirement is tried; when the pod has its place, or that requirement is given up,
+  the others are told to ask again, if they are still there.
 - A new pod goes to the agent with the smallest reserved share (``Offer.share``) that passes, ties
   by id: pods spread. A pod that moves tries its former agent last.
 - What is given up on an agent is *condemned*: it counts as reserved until the agent has destroyed
@@ -53,13 +54,18 @@ DEPARTED_KEPT = 500
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A requirement that waited has its reservation now, or its pod has; its ``notify`` is to be
-    told, and asks again. ``fresh``: it was made for it, so if nobody can be told (``unheard``) it
-    is released."""
+    """A requirement that waited has its reservation now; its ``notify`` is to be told. If nobody
+    can be told, see ``unheard``."""
 
     requirement: Requirement
     reservation: Reservation
-    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """A workflow that asked for a pod, and of whose requirement nothing is known any more."""
+
+    notify: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ class AgentGone:
     by_operator: bool = False
 
 
-Effect = Offered | AgentGone
+Effect = Offered | AskAgain | AgentGone
 
 
 class Change(NamedTuple):
@@ -201,12 +207,16 @@ def deregister(ledger: Ledger, agent: str, now: datetime, *, force: bool = False
             [one.key for one in dropped] + [f"{one.key} (being destroyed)" for one in condemned],
         )
     keys = {one.key for one in dropped}
-    asked = {one.requirement.key for one in ledger.waiting.values()}
     gone = {one.id for one in condemned}
     changed = ledger.but(
+        offers={key: one for key, one in ledger.offers.items() if key not in keys},
         agents={key: one for key, one in ledger.agents.items() if key != agent},
         reservations={key: one for key, one in ledger.reservations.items() if key not in keys},
-        notify={key: one for key, one in ledger.notify.items() if key not in keys or key in asked},
+        notify={
+            key: one
+            for key, one in ledger.notify.items()
+            if key not in keys or key in ledger.waiting
+        },
         condemned={key: one for key, one in ledger.condemned.items() if key not in gone},
         departed=_departed(ledger, agent, dropped + condemned),
     )
@@ -225,47 +235,46 @@ def reserve(ledger: Ledger, requirement: Requirement, now: datetime) -> Answer:
     """
     check_requirement(requirement)
     requirement = _moving_once(ledger, requirement)
-    asking = requirement.asking
-    before = ledger.waiting.get(asking)
-    asked = _asked_last(ledger, requirement).but(waiting=_without(ledger.waiting, asking))
+    key = requirement.key
+    before = ledger.waiting.get(key)
+    others = _others(before, requirement.notify)
+    asked = ledger.but(
+        notify={**ledger.notify, key: requirement.notify}, waiting=_without(ledger.waiting, key)
+    )
     attempt = _attempt(asked, requirement, now)
-    if attempt.reservation is not None and attempt.told:
-        told = _tell_others(attempt.ledger, attempt.reservation)
-        return Answer(_then(told, _settle(told.ledger, now)), attempt.reservation)
-    waiting = Waiting(requirement=requirement, since=before.since if before else now)
-    changed = attempt.ledger.but(waiting={**ledger.waiting, asking: waiting})
+    if attempt.told:
+        taken = attempt.ledger.but(offers=_without(attempt.ledger.offers, key))
+        told = Change(taken, tuple(map(AskAgain, others)))
+        return Answer(_then(told, _settle(taken, now)), attempt.reservation)
+    since = before.since if before else now
+    waiting = Waiting(requirement=requirement, since=since, others=others)
+    changed = attempt.ledger.but(waiting={**ledger.waiting, key: waiting})
     # Nothing was given and nothing came free, so whoever waited before still has to.
     settled = Change(changed) if attempt.ledger is asked else _settle(changed, now)
     return Answer(settled, None, attempt.refusals)
 
 
 def withdraw(ledger: Ledger, key: str, notify: str = "") -> Change:
-    """A requirement no longer waits: that of ``notify``, or all of the key. What the key holds is
-    kept."""
-    given_up = {
-        asking
-        for asking, one in _waiting_for(ledger, key)
-        if notify in ("", one.requirement.notify)
-    }
-    if not given_up:
+    """The workflow ``notify`` no longer waits; nobody does, when that is empty. What the key holds
+    is kept."""
+    one = ledger.waiting.get(key)
+    if one is None:
         return Change(ledger)
-    waiting = {name: one for name, one in ledger.waiting.items() if name not in given_up}
-    changed = ledger.but(waiting=waiting)
-    if key not in ledger.reservations and not any(_waiting_for(changed, key)):
-        changed = changed.but(notify=_without(ledger.notify, key))
-    return Change(changed)
+    others = _others(one, notify) if notify else ()
+    if notify not in ("", one.requirement.notify):
+        left = one.but(others=tuple(who for who in one.others if who != notify))
+        return Change(ledger.but(waiting={**ledger.waiting, key: left}))
+    changed = _asked_no_more(ledger.but(waiting=_without(ledger.waiting, key)), key)
+    return Change(changed, tuple(map(AskAgain, others)))
 
 
 def unheard(ledger: Ledger, offered: Offered, now: datetime) -> Change:
-    """Nobody could be told of an offer. Nothing was launched on what was reserved for it, unless
-    somebody else has asked for that since."""
+    """Nobody could be told of an offer. If nobody has taken it either, it is given up; nothing was
+    launched on it, so there is nothing to destroy."""
     key = offered.reservation.key
-    held = ledger.reservations.get(key)
-    if not offered.fresh or held is None or held.id != offered.reservation.id:
+    if ledger.offers.get(key) != offered.reservation.id:
         return Change(ledger)
-    if ledger.notify.get(key) != offered.requirement.notify:
-        return Change(ledger)
-    return release(ledger, key, now, destroy=False)
+    return _give_up(ledger, ledger.reservations[key], now, destroy=False)
 
 
 def release(ledger: Ledger, key: str, now: datetime, *, destroy: bool = True) -> Change:
@@ -273,12 +282,18 @@ def release(ledger: Ledger, key: str, now: datetime, *, destroy: bool = True) ->
 
     With ``destroy`` the resources stay reserved until ``destroyed`` says that the agent is done.
     """
-    changed = withdraw(ledger, key).ledger
-    changed = changed.but(notify=_without(changed.notify, key))
+    changed = _asked_no_more(ledger.but(waiting=_without(ledger.waiting, key)), key)
     held = ledger.reservations.get(key)
-    if held is None:
-        return Change(changed)
-    changed = changed.but(reservations=_without(ledger.reservations, key))
+    return Change(changed) if held is None else _give_up(changed, held, now, destroy=destroy)
+
+
+def _give_up(ledger: Ledger, held: Reservation, now: datetime, *, destroy: bool) -> Change:
+    """Take a reservation back. Who waits for more, or for another place, waits on."""
+    changed = ledger.but(
+        reservations=_without(ledger.reservations, held.key),
+        offers=_without(ledger.offers, held.key),
+    )
+    changed = _asked_no_more(changed, held.key)
     if destroy:
         changed = _condemn(changed, held, counted=True)
     else:
@@ -323,11 +338,14 @@ def reconcile(
     change = Change(ledger)
     for key, held in ledger.reservations.items():
         if now - held.created > grace and _abandoned(ledger, held, gone, holdings):
-            change = _then(change, release(change.ledger, key, now))
-    for one in ledger.waiting.values():
+            held = change.ledger.reservations[key]  # it may have been resized for who waits
+            change = _then(change, _give_up(change.ledger, held, now, destroy=True))
+    for key, one in ledger.waiting.items():
         asker = one.requirement
-        if now - one.since > grace and (asker.notify in gone or asker.owner in gone):
-            change = _then(change, withdraw(change.ledger, asker.key, asker.notify))
+        if now - one.since > grace and asker.owner in gone:
+            change = _then(change, withdraw(change.ledger, key))
+        elif now - one.since > grace and asker.notify in gone:
+            change = _then(change, withdraw(change.ledger, key, asker.notify))
     return change
 
 
@@ -398,7 +416,7 @@ def _moving_once(ledger: Ledger, requirement: Requirement) -> Requirement:
     held = ledger.reservations.get(requirement.key)
     if held is None:
         return requirement.but(permanent=False)
-    asked = ledger.waiting.get(requirement.asking)
+    asked = ledger.waiting.get(requirement.key)
     if asked is not None and asked.requirement.permanent:
         return requirement.but(replaces=asked.requirement.replaces)
     return requirement.but(replaces=held.id)
@@ -496,9 +514,7 @@ def _settle(ledger: Ledger, now: datetime) -> Change:
     while progress:
         progress = False
         hopeless: set[object] = set()
-        for asking, waiting in tuple(ledger.waiting.items()):
-            if asking not in ledger.waiting:
-                continue  # its pod has just got its place
+        for key, waiting in tuple(ledger.waiting.items()):
             like = likeness(ledger, waiting.requirement)
             if like is not None and like in hopeless:
                 continue
@@ -509,29 +525,27 @@ def _settle(ledger: Ledger, now: datetime) -> Change:
             progress = progress or attempt.ledger is not ledger or attempt.told
             ledger = attempt.ledger
             if attempt.told:
-                ledger = _asked_last(ledger, waiting.requirement)
-                ledger = ledger.but(waiting=_without(ledger.waiting, asking))
-                effects.append(Offered(waiting.requirement, attempt.reservation, attempt.fresh))
-                ledger, others = _tell_others(ledger, attempt.reservation)
-                effects += others
+                ledger = ledger.but(waiting=_without(ledger.waiting, key))
+                if attempt.fresh:
+                    ledger = ledger.but(offers={**ledger.offers, key: attempt.reservation.id})
+                effects.append(Offered(waiting.requirement, attempt.reservation))
+                effects += map(AskAgain, waiting.others)
     return Change(ledger, tuple(effects))
 
 
-def _tell_others(ledger: Ledger, place: Reservation) -> Change:
-    """All others that wait for the same pod are to ask again, now that it has its place."""
-    others = dict(_waiting_for(ledger, place.key))
-    waiting = {asking: one for asking, one in ledger.waiting.items() if asking not in others}
-    offers = tuple(Offered(one.requirement, place, fresh=False) for one in others.values())
-    return Change(ledger.but(waiting=waiting), offers)
+def _others(waiting: Waiting | None, notify: str) -> tuple[str, ...]:
+    """All that asked for the pod but this one."""
+    if waiting is None:
+        return ()
+    asked = dict.fromkeys((*waiting.others, waiting.requirement.notify))
+    return tuple(who for who in asked if who != notify)
 
 
-def _waiting_for(ledger: Ledger, key: str) -> Iterator[tuple[str, Waiting]]:
-    start = f"{key}\n"  # of ``asking``; all that wait are looked at often
-    return ((asking, one) for asking, one in ledger.waiting.items() if asking.startswith(start))
-
-
-def _asked_last(ledger: Ledger, requirement: Requirement) -> Ledger:
-    return ledger.but(notify={**ledger.notify, requirement.key: requirement.notify})
+def _asked_no_more(ledger: Ledger, key: str) -> Ledger:
+    """Forget who asked last, if the key neither holds anything nor waits."""
+    if key in ledger.reservations or key in ledger.waiting:
+        return ledger
+    return ledger.but(notify=_without(ledger.notify, key))
 
 
 # --- small changes -------------------------------------------------------------------------------

@@ -175,9 +175,10 @@ class OwnersReport(CompactValue):
 
 
 class OfferedMessage(CompactValue):
-    """Signal ``offered`` to the workflow that waits: its requirement now has a reservation."""
+    """Signal ``offered`` to the workflow that waits: its requirement now has a reservation, or may
+    have one if it asks again. It asks again in both cases."""
 
-    reservation: Reservation
+    reservation: Reservation | None = None
 
 
 class AgentLostMessage(CompactValue):

@@ -13,7 +13,6 @@ from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
 
 from temporal_plans.domain import transitions
-from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.plan import PodWork, StepSpec
 from temporal_plans.domain.service import task_instance_name
 from temporal_plans.domain.status import Status
@@ -67,7 +66,7 @@ class StepMachine:
         self.state = state
         self.arguments = arguments
         self.leaving = False
-        self.offered: Reservation | None = None
+        self.offered = False
         self.lost_agents: set[str] = set()
         self._permitted = permitted
         self._on_change = on_change
@@ -106,8 +105,9 @@ class StepMachine:
     def _reported(self, status: TaskStatus) -> None:
         self.set(transitions.reported(self.state, status, self.place.backoff, workflow.now()))
 
-    def offer(self, reservation: Reservation) -> None:
-        self.offered = reservation
+    def offer(self) -> None:
+        """The pool has something for this step, if it asks again."""
+        self.offered = True
 
     def lose_agent(self, agent: str) -> None:
         self.lost_agents.add(agent)

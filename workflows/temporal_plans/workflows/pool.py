@@ -10,7 +10,8 @@ It lives for ever and continues as new. ``domain.pool`` decides; here is what ne
   queue without a limit: an agent that comes back, comes back by itself.
 - Destroying. What is given up is destroyed by the agent's activity ``destroy``, now or when the
   agent is back; it is idempotent, and every run starts it again for what is still condemned.
-- Telling. Those who waited get the signal ``offered``; if they are gone, it is released again.
+- Telling. Those who waited get the signal ``offered``; if they are gone, it is released again
+  unless somebody else has taken it. Others that asked for the same pod get it too, and ask again.
 - Reconciling. Owners are asked from time to time, so that a terminated workflow leaks nothing.
 
 Updates answer at once: the server allows ten in flight for one workflow, so ``release`` waits for
@@ -224,6 +225,8 @@ class PoolWorkflow:
             match effect:
                 case pool.Offered():
                     self._tell(self._tell_offered(effect))
+                case pool.AskAgain():
+                    self._tell(self._tell_to_ask(effect.notify))
                 case pool.AgentGone():
                     for owner in effect.owners:
                         self._tell(self._tell_lost(effect, owner))
@@ -386,6 +389,9 @@ class PoolWorkflow:
         if await self._signal(offered.requirement.notify, "offered", message):
             return
         self._apply(pool.unheard(self._ledger, offered, workflow.now()))
+
+    async def _tell_to_ask(self, notify: str) -> None:
+        await self._signal(notify, "offered", OfferedMessage())
 
     async def _tell_lost(self, gone: pool.AgentGone, owner: str) -> None:
         message = AgentLostMessage(

@@ -25,8 +25,8 @@ def status(ledger: Ledger, now: datetime) -> PoolStatus:
     """Everything in the Pool, with the reasons why those that wait do."""
     reasons: dict[object, tuple[Refusal, ...]] = {}  # evaluated once for all that are alike
     waiting: list[WaitingView] = []
-    for asking, one in islice(ledger.waiting.items(), SHOWN_WAITING):
-        likeness = pool.likeness(ledger, one.requirement) or asking
+    for key, one in islice(ledger.waiting.items(), SHOWN_WAITING):
+        likeness = pool.likeness(ledger, one.requirement) or key
         if likeness not in reasons:
             reasons[likeness] = shortened(pool.explain(ledger, one.requirement, now))
         waiting.append(
@@ -44,12 +44,11 @@ def status(ledger: Ledger, now: datetime) -> PoolStatus:
 
 def explanation(ledger: Ledger, key: str, now: datetime) -> Explanation:
     """What a key holds, and whether and why it waits. Unknown keys hold nothing."""
-    asked = (one.requirement for one in ledger.waiting.values() if one.requirement.key == key)
-    requirement = next(asked, None)
+    waiting = ledger.waiting.get(key)
     return Explanation(
         reservation=ledger.reservations.get(key),
-        waiting=requirement is not None,
-        refusals=pool.explain(ledger, requirement, now) if requirement else (),
+        waiting=waiting is not None,
+        refusals=pool.explain(ledger, waiting.requirement, now) if waiting else (),
     )
 
 

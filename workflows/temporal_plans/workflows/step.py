@@ -108,8 +108,8 @@ class Step:
         self._machine.report(statuses.statuses)
 
     @workflow.signal(name="offered", description="From the pool: the requirement fits now.")
-    def on_offered(self, offer: OfferedMessage) -> None:
-        self._machine.offer(offer.reservation)
+    def on_offered(self, _: OfferedMessage) -> None:
+        self._machine.offer()
 
     @workflow.signal(name="agent_lost", description="From the pool: an agent was given up.")
     def on_agent_lost(self, message: AgentLostMessage) -> None:

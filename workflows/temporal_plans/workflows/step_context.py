@@ -9,7 +9,6 @@ from temporalio import workflow
 
 from temporal_plans.domain import transitions
 from temporal_plans.domain.backoff import Backoff
-from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.parameters import substitute
 from temporal_plans.domain.plan import StepSpec, Work
 from temporal_plans.domain.transitions import StepState, TaskProgress
@@ -97,14 +96,14 @@ class StepContext:
         """The workflow is about to continue elsewhere: what waits must keep its place."""
         return self._machine.leaving
 
-    def take_offer(self) -> Reservation | None:
-        """The reservation that the pool has made for this step's waiting requirement, once."""
-        offer, self._machine.offered = self._machine.offered, None
-        return offer
+    def take_offer(self) -> None:
+        """The pool is about to be asked: what it said before counts no more."""
+        self._machine.offered = False
 
     @property
     def offered(self) -> bool:
-        return self._machine.offered is not None
+        """Whether the pool has said that it is worth asking."""
+        return self._machine.offered
 
     def agent_lost(self, agent: str) -> bool:
         """Whether that agent was given up since this attempt began."""
