@@ -167,7 +167,7 @@ def test_dev_that_is_killed_ends_its_tasks(tmp_path: Path) -> None:
     until(lambda: processes_in(tmp_path) == [], "what dev ran has ended")
     with up(plan, words) as running:
         assert "Not running: 3 tasks of service hello-world." in running.output
-        assert "temporal-plan restart deploy -s hello-world" in running.output
+        assert "temporal-plan show recovery -s hello-world" in running.output
     until(lambda: processes_in(tmp_path) == [], "what dev ran has ended")
 
 

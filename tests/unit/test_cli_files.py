@@ -72,6 +72,22 @@ def test_a_file_of_no_kind(tmp_path: Path, text: str, fault: str) -> None:
         kind_of(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        pytest.param("f.yml", "name: x\n  pods: [\n", "f.yml:2: is not YAML", id="yaml"),
+        pytest.param("f.json", '{"name": "n", "phases": ', "f.json:1: is not JSON", id="json"),
+    ],
+)
+def test_a_file_that_can_not_be_read_says_where(
+    tmp_path: Path, name: str, text: str, fault: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(SpecError, match=fault):
+        kind_of(path)
+
+
 def test_missing_values_are_told_with_how_to_give_them(tmp_path: Path) -> None:
     path = tmp_path / "svc.yml"
     path.write_text(SERVICE)

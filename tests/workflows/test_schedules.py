@@ -237,6 +237,9 @@ async def test_a_schedule_from_its_making_to_its_end(clock: Clock) -> None:
     await client.unpause_schedule(schedule, "me: moved")
     assert not (await client.show_schedule(schedule)).paused
     await client.delete_schedule(schedule)
+    for verb in (client.delete_schedule, client.trigger_schedule, client.pause_schedule):
+        with pytest.raises(ScheduleNotFound):  # though the server still knows that it was there
+            await verb(schedule)
     with pytest.raises(ScheduleNotFound):
         await client.show_schedule(schedule)
 

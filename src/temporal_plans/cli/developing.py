@@ -37,7 +37,7 @@ async def dev(settings: LocalSettings, *, front: int | None = None) -> None:
         async with local_cluster(settings) as cluster:
             say_all(_what_runs(cluster, settings))
             say_all(await _what_does_not(cluster.client))
-            say("Ctrl-C stops all of it.")
+            say(f"Ctrl-C stops all of it{'' if settings.kill_tasks else ' but the tasks'}.")
             await cluster.run_until(stop)
             say("\nStopping.")
         tasks = "with its tasks (--keep-tasks lets them go on)"
@@ -66,7 +66,7 @@ def _what_runs(cluster: LocalCluster, settings: LocalSettings) -> list[str]:
 
 
 async def _what_does_not(client: PlansClient) -> list[str]:
-    """The tasks that were left dead by the last stop: a COMPLETE plan does not launch them."""
+    """The tasks that were left dead by the last stop."""
     try:
         dead = {service: _dead(await client.tasks(service)) for service in await client.services()}
     except PlansError:
@@ -77,8 +77,8 @@ async def _what_does_not(client: PlansClient) -> list[str]:
         if count
         for line in (
             f"Not running: {count} {'task' if count == 1 else 'tasks'} of service {service}. "
-            "To launch all of its tasks again:",
-            f"  temporal-plan restart deploy -s {service}",
+            "Its recovery launches them again:",
+            f"  temporal-plan show recovery -s {service}",
             "",
         )
     ]

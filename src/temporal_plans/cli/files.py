@@ -12,6 +12,7 @@ from temporal_plans.domain.backend_support import unsupported
 from temporal_plans.domain.errors import Problem, SpecError
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.loading.env_file import parse_env_file
+from temporal_plans.loading.plans import read_document
 from temporal_plans.loading.service import load_service, read_text
 
 _NEEDS_VALUE = "the template needs this value"  # in the words of loading.mustache
@@ -61,6 +62,8 @@ def kind_of(path: Path) -> FileKind:
     if ("pods" in found) != ("phases" in found):
         return FileKind.SERVICE if "pods" in found else FileKind.PLAN
     both = "pods" in found
+    if not both and "{{" not in (text := _text_of(path)):
+        read_document(text, path.name)  # where it is not even that, its syntax is the problem
     problem = Problem(
         path="",
         message="has both pods and phases" if both else "is neither a service nor a plan file",

@@ -128,7 +128,7 @@ async def _server(settings: LocalSettings) -> AsyncGenerator[DevServer]:
                 shutil.rmtree(settings.state_dir, ignore_errors=True)
             raise
         except DatabaseInUseError as error:
-            raise NotReady(f"{error}: another --state-dir") from error
+            raise NotReady(str(error)) from error
         yield server
 
 

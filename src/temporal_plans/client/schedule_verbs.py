@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from temporal_plans.client.errors import PlanNotFound, Refused, ScheduleNotFound
-from temporal_plans.client.gateway import NoSuchWorkflow
+from temporal_plans.client.gateway import NoSuchWorkflow, WorkflowIsClosed
 from temporal_plans.client.schedules import (
     Overlap,
     ScheduleExists,
@@ -141,6 +141,6 @@ class ScheduleVerbs(Verbs):
     async def _known(self, schedule_id: str) -> AsyncGenerator[None]:
         try:
             yield
-        except NoSuchWorkflow:
+        except (NoSuchWorkflow, WorkflowIsClosed):  # closed: it was deleted a moment ago
             known = [line.id for line in await self._gateway.schedules.list()]
             raise ScheduleNotFound(schedule_id, known) from None

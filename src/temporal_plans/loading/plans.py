@@ -29,7 +29,7 @@ def load_plan(
 
     Raises SpecError with all problems of the file, or when it can't be read.
     """
-    return _plan(_read(read_text(path), path.name), path.name, strategies, step_kinds)
+    return _plan(read_document(read_text(path), path.name), path.name, strategies, step_kinds)
 
 
 def load_plan_text(
@@ -40,11 +40,14 @@ def load_plan_text(
     step_kinds: Collection[str] | None = None,
 ) -> PlanSpec:
     """The plan in a text, YAML or JSON; see ``load_plan``."""
-    return _plan(_read(text, source), source, strategies, step_kinds)
+    return _plan(read_document(text, source), source, strategies, step_kinds)
 
 
-def _read(text: str, source: str) -> Document:
-    """JSON where it is that: our YAML reader takes no tabs, and JSON's errors say more."""
+def read_document(text: str, source: str) -> Document:
+    """What is in a text, whatever it means. Raises SpecError for a fault of its syntax.
+
+    JSON where it is that: our YAML reader takes no tabs, and JSON's errors say more.
+    """
     if source.endswith(".json"):
         return read_json(text, source=source)
     if text.lstrip().startswith("{"):
