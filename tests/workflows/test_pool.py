@@ -372,6 +372,8 @@ async def test_bad_input_is_refused_and_harms_nothing(world: World) -> None:
     assert "sets.s.cpus -1" in failure.cause.message
     for signal in ("register", "heard", "withdraw"):
         await world.handle.signal(signal, {"nonsense": True})
+    long = {"id": "x" * 2000, "hostname": "h", "resources": {"cpus": 1}}
+    await world.handle.signal("register", long)  # its queue's name would be too long
     assert await world.reserve(owner) == agent.agent
 
 

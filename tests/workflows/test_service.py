@@ -409,6 +409,60 @@ async def test_a_launch_that_nobody_ever_heard_of_keeps_no_service(plans: Kit) -
         await handle.result()
 
 
+LONG = "x" * 2000
+
+
+def _wants(phase: str) -> dict[str, Any]:
+    want = {"plan": "p", "phase": phase, "step": 0, "pod": "web", "index": 7, "tasks": ["server"]}
+    return {"phase": phase, "wants": [want]}
+
+
+REFUSED_BY_THE_SERVER = [
+    pytest.param("leases", _wants(""), id="signal-to-nobody"),
+    pytest.param("leases", _wants(LONG), id="signal-to-a-long-id"),
+    pytest.param("subscribe", {"owner": "", "task_ids": ["one"]}, id="owner-nobody"),
+    pytest.param("subscribe", {"owner": LONG, "task_ids": ["one"]}, id="owner-a-long-id"),
+    pytest.param(
+        "subscribe",
+        {"owner": "x", "task_ids": [f"t{i}" for i in range(20_000)]},
+        id="a-long-answer",
+    ),
+    pytest.param(
+        "task_statuses",
+        {
+            "statuses": [
+                {
+                    "task_id": "two",
+                    "name": "web-0-server",
+                    "state": "RUNNING",
+                    "sequence": 1,
+                    "at": "2026-01-01T00:00:00Z",
+                    "agent": LONG,
+                }
+            ]
+        },
+        id="kill-on-a-long-queue",
+    ),
+]
+
+
+@pytest.mark.parametrize(("signal", "message"), REFUSED_BY_THE_SERVER)
+async def test_no_message_has_it_do_what_the_server_refuses(
+    plans: Kit, signal: str, message: dict[str, Any]
+) -> None:
+    """The server would refuse that at every retry, for ever."""
+    handle = await started(plans)
+    await record(handle, 0, "one")
+    await handle.signal(signal, message)
+    runs = report("one", 0, 1, TaskState.RUNNING)
+    await handle.signal("task_statuses", TaskStatuses(statuses=(runs,)))
+    async with asyncio.timeout(20):
+        for index in (1, 2, 3):  # what it answers to the signal is sent by and by
+            await record(handle, index, f"later-{index}")
+            await asyncio.sleep(0.3)
+    await handle.terminate()
+
+
 async def test_a_zombie_of_the_run_before_is_killed(plans: Kit) -> None:
     agent = f"back-{uuid4()}"
     killed: list[tuple[str, ...]] = []

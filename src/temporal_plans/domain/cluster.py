@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from temporal_plans.domain.model import CompactValue, Value
+from temporal_plans.domain.model import AgentId, CompactValue, Value, WorkflowId
 from temporal_plans.domain.service import PortRange
 
 
@@ -33,7 +33,7 @@ class AgentInfo(Value):
     """What an agent says of itself when it registers. ``boot`` is new at every start of it;
     ``lineage`` stays as long as its work directory does, and so tells a restart from a stranger."""
 
-    id: str
+    id: AgentId
     hostname: str
     pool: str = "default"
     resources: AgentResources
@@ -90,10 +90,10 @@ class Requirement(CompactValue):
     the one held, the move was made already, and asking again does not repeat it.
     """
 
-    owner: str
-    pod: str
+    owner: WorkflowId
+    pod: WorkflowId
     index: int
-    notify: str
+    notify: WorkflowId
     sets: tuple[SetWant, ...] = ()
     placement: str = ""
     permanent: bool = False

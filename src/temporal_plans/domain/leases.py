@@ -11,7 +11,7 @@ its own assets are free, so that a lease of many tasks is never starved by lease
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from temporal_plans.domain.model import CompactValue
+from temporal_plans.domain.model import CompactValue, WorkflowId
 
 Key = tuple[str, int]
 """Whose lease it is: the phase's workflow id and the step's index."""
@@ -27,7 +27,7 @@ class Lease(CompactValue):
     """
 
     plan: str
-    phase: str
+    phase: WorkflowId
     step: int
     pod: str
     index: int

@@ -17,6 +17,7 @@ from pydantic import (
     PlainSerializer,
     SerializationInfo,
     SerializerFunctionWrapHandler,
+    StringConstraints,
     WithJsonSchema,
     model_serializer,
 )
@@ -89,6 +90,12 @@ def build_all() -> None:
         kinds += kind.__subclasses__()
         kind.model_rebuild(raise_errors=False)
 
+
+WorkflowId = Annotated[str, StringConstraints(max_length=1000)]
+"""Temporal takes no longer ones, and a workflow that signals one is refused for ever."""
+
+AgentId = Annotated[str, StringConstraints(max_length=200)]
+"""The end of a task queue's name."""
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from temporal_plans.domain import patterns
 from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.names import suggestion
 from temporal_plans.domain.plan import ParameterSpec
@@ -38,15 +39,15 @@ def _pattern_problems(parameter: ParameterSpec, where: str) -> Iterator[Problem]
     if parameter.pattern is None:
         return
     try:
-        pattern = re.compile(parameter.pattern)
-    except (re.error, OverflowError) as error:
+        patterns.check(parameter.pattern)
+    except patterns.PatternError as error:
         yield Problem(
             path=f"{where}.pattern",
             message=f"is not a regular expression: {error}",
             value=parameter.pattern,
         )
         return
-    if parameter.default is not None and not pattern.fullmatch(parameter.default):
+    if parameter.default is not None and not patterns.matches(parameter.pattern, parameter.default):
         yield Problem(
             path=f"{where}.default",
             message=f"does not match the parameter's own pattern {parameter.pattern}",
@@ -106,7 +107,7 @@ def _missing(parameter: ParameterSpec) -> Problem:
 
 
 def _mismatch(parameter: ParameterSpec, value: str) -> list[Problem]:
-    if parameter.pattern is None or re.fullmatch(parameter.pattern, value):
+    if parameter.pattern is None or patterns.matches(parameter.pattern, value):
         return []
     return [
         Problem(

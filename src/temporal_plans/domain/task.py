@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from temporal_plans.domain.model import CompactValue
+from temporal_plans.domain.model import AgentId, CompactValue
 
 
 class TaskState(StrEnum):
@@ -44,7 +44,7 @@ class TaskRef(CompactValue):
     """A launched task, and the agent that it was launched on."""
 
     task_id: str
-    agent: str
+    agent: AgentId
 
 
 class TaskStatus(CompactValue):
@@ -63,5 +63,5 @@ class TaskStatus(CompactValue):
     message: str = ""
     exit_code: int | None = None
     ready: bool | None = None
-    agent: str = ""
+    agent: AgentId = ""
     told: bool = False

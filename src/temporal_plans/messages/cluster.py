@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from temporal_plans.domain.cluster import AgentInfo, AgentState, Refusal, Requirement, Reservation
 from temporal_plans.domain.ledger import Ledger
-from temporal_plans.domain.model import CompactValue, Duration
+from temporal_plans.domain.model import CompactValue, Duration, WorkflowId
 from temporal_plans.domain.service import PodSpec
 from temporal_plans.domain.task import TaskRef as TaskRef
 from temporal_plans.domain.task import TaskStatus
@@ -338,7 +338,7 @@ class LaunchIntent(CompactValue):
     wanted it: a launch that the step wanted later is not replaced, however late this one comes.
     """
 
-    owner: str
+    owner: WorkflowId
     step: str
     pod: str
     index: int

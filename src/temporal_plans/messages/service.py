@@ -14,7 +14,7 @@ from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.leases import Lease as Lease
 from temporal_plans.domain.leases import LeaseState as LeaseState
-from temporal_plans.domain.model import CompactValue
+from temporal_plans.domain.model import CompactValue, WorkflowId
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.recovery_book import RecoveryBook, RecoveryReport
 from temporal_plans.domain.recovery_policy import RecoveryPolicy
@@ -81,7 +81,7 @@ class LeaseRequest(CompactValue):
     """Signal ``leases`` from a Phase to its Service: assets wanted, and steps that give theirs
     back. ``ended``: the Phase is over and gives all back."""
 
-    phase: str
+    phase: WorkflowId = Field(min_length=1)
     wants: tuple[Lease, ...] = ()
     returns: tuple[int, ...] = ()
     ended: bool = False
@@ -174,8 +174,8 @@ class SubscribeMessage(CompactValue):
     never heard of them, are answered as GONE.
     """
 
-    owner: str
-    task_ids: tuple[str, ...]
+    owner: WorkflowId = Field(min_length=1)
+    task_ids: tuple[str, ...] = Field(max_length=2000)
 
 
 class DeployResult(CompactValue):

@@ -44,6 +44,7 @@ PASSTHROUGH = (
     "temporal_plans",  # its modules hold no state; loading them anew for each run costs 25 ms
     "opentelemetry",  # the spans' context must be the process's own
     "pystache",  # imported by loading.mustache
+    "re2",  # imported by domain.patterns
     "yaml",  # imported by loading
 )
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import field_validator, model_validator
 
+from temporal_plans.domain import patterns
 from temporal_plans.domain.model import CompactValue
 
 _NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?")
@@ -29,8 +30,8 @@ class Matcher(CompactValue):
     def _compiles(self) -> "Matcher":
         if self.kind == "regex":
             try:
-                re.compile(self.text)
-            except re.error as error:
+                patterns.check(self.text)
+            except patterns.PatternError as error:
                 raise ValueError(f"{self.text!r} is not a regular expression: {error}") from None
         return self
 
@@ -43,7 +44,7 @@ class Matcher(CompactValue):
             case "not-exact":
                 return not _equal(self.text, value)
             case "regex":
-                return re.fullmatch(self.text, value) is not None
+                return patterns.matches(self.text, value)
 
     def __str__(self) -> str:
         match self.kind:

@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from temporal_plans.domain import patterns
 from temporal_plans.domain.cluster import AgentInfo, Requirement, Reservation
 from temporal_plans.domain.model import CompactValue
 from temporal_plans.domain.placement.matching import Matcher
@@ -297,7 +298,6 @@ def _told(rule: Rule) -> str:
 
 def _others(held: Iterable[Reservation], subject: Requirement, pods: str) -> Iterable[Reservation]:
     """Reservations of the subject's owner and of matching pods, without the subject's own."""
-    pattern = re.compile(pods)
     verdicts: dict[str, bool] = {}
     for other in held:
         if other.owner != subject.owner:
@@ -305,14 +305,14 @@ def _others(held: Iterable[Reservation], subject: Requirement, pods: str) -> Ite
         if other.pod == subject.pod and other.index == subject.index:
             continue
         if other.pod not in verdicts:
-            verdicts[other.pod] = pattern.fullmatch(other.pod) is not None
+            verdicts[other.pod] = patterns.matches(pods, other.pod)
         if verdicts[other.pod]:
             yield other
 
 
 def _regular_expression(text: str) -> str:
     try:
-        re.compile(text)
-    except re.error as error:
+        patterns.check(text)
+    except patterns.PatternError as error:
         raise ValueError(f"{text!r} is not a regular expression: {error}") from None
     return text
