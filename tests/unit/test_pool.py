@@ -368,6 +368,16 @@ def test_an_offer_that_somebody_took_is_kept(who: str) -> None:
     assert pool.unheard(taken, offer, NOW) == Change(taken)
 
 
+def test_an_offer_that_was_moved_from_is_not_taken_back_in_its_new_place() -> None:
+    """The move waits until the agent has destroyed what was there, so nobody has taken it yet."""
+    ledger, offer = unheard_of(with_agents(info("a")))
+    moves = pool.reserve(ledger, want(1, permanent=True), NOW)
+    assert moves.reservation is None
+    moved = moves.change.ledger
+    assert held(moved, 1).id != offer.reservation.id
+    assert pool.unheard(moved, offer, NOW) == Change(moved)
+
+
 def test_who_waits_for_more_is_not_bound_to_a_place_that_nobody_took() -> None:
     ledger, offer = unheard_of(with_agents(info("a")))
     waits = reserved(ledger, want(2, cpus=3), want(1, cpus=4))

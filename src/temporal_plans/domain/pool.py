@@ -486,7 +486,9 @@ def _granted(
 ) -> _Attempt:
     made = outcome.reservation(requirement, reservation_id, now)
     changed = ledger.but(
-        serial=ledger.serial + 1, reservations={**ledger.reservations, made.key: made}
+        serial=ledger.serial + 1,
+        reservations={**ledger.reservations, made.key: made},
+        offers=_without(ledger.offers, made.key),
     )
     if held is not None:
         changed = _condemn(changed, held, counted=held.agent != made.agent)
