@@ -34,7 +34,7 @@ from temporal_plans.messages.cluster import (
     TaskStatuses,
     agent_queue,
 )
-from temporal_plans.messages.plan import PlanInput, PreparePodInput, ServiceContext
+from temporal_plans.messages.plan import CommandLog, PlanInput, PreparePodInput, ServiceContext
 from temporal_plans.messages.service import (
     LeaseGrant,
     LeaseRequest,
@@ -49,6 +49,7 @@ from temporal_plans.messages.service import (
     SubscribeMessage,
     TaskRecord,
     Tasks,
+    UninstallRequest,
     Unsent,
 )
 from workflows.plan_kit import Kit, kit
@@ -460,6 +461,19 @@ async def test_no_message_has_it_do_what_the_server_refuses(
         for index in (1, 2, 3):  # what it answers to the signal is sent by and by
             await record(handle, index, f"later-{index}")
             await asyncio.sleep(0.3)
+    await handle.terminate()
+
+
+async def test_every_uninstall_is_in_the_log(plans: Kit) -> None:
+    """Also one that comes when the service is going already."""
+    agent = f"away-{uuid4()}"
+    handle = await started(plans)
+    await record(handle, 0, "one", agent)  # which keeps it from going
+    for reason in ("first", "again"):
+        await handle.execute_update("uninstall", UninstallRequest(by="ann", reason=reason))
+    log: CommandLog = await handle.query("log", result_type=CommandLog)
+    said = [(entry.reason, entry.outcome.code) for entry in log.entries]
+    assert said == [("first", 200), ("again", 208)]
     await handle.terminate()
 
 

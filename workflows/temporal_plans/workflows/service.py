@@ -691,9 +691,12 @@ class Service:
         self._uninstall(request, via="signal")
 
     def _uninstall(self, request: UninstallRequest, *, via: str) -> Outcome:
+        command = Command(by=request.by, reason=request.reason)
         if self._uninstalling:
             text = f"service {self._spec.name} is being uninstalled already"
-            return Outcome(code=208, message=text, changed=False)
+            outcome = Outcome(code=208, message=text, changed=False)
+            self._log.command("uninstall", command, outcome, via=via, now=workflow.now())
+            return outcome
         self._uninstalling = True
         self._plans.pending.clear()
         for name in list(self._plans.records):
@@ -701,7 +704,6 @@ class Service:
                 self._plans.supersede(name, "the service is uninstalled")
         self._plans.begin(DEPLOY, PlanBegin(by=request.by, reason=request.reason, what="uninstall"))
         outcome = Outcome(code=200, message=f"service {self._spec.name} is being uninstalled")
-        command = Command(by=request.by, reason=request.reason)
         self._log.command("uninstall", command, outcome, via=via, now=workflow.now())
         return outcome
 
