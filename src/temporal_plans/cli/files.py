@@ -58,11 +58,12 @@ def kind_of(path: Path) -> FileKind:
 
     A service file need not be YAML before it is rendered, so its lines are looked at.
     """
-    found = _top_level_keys(_text_of(path))
+    text = _text_of(path)
+    found = _top_level_keys(text)
     if ("pods" in found) != ("phases" in found):
         return FileKind.SERVICE if "pods" in found else FileKind.PLAN
     both = "pods" in found
-    if not both and "{{" not in (text := _text_of(path)):
+    if not both and "{{" not in text:
         read_document(text, path.name)  # where it is not even that, its syntax is the problem
     problem = Problem(
         path="",

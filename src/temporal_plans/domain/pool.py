@@ -260,12 +260,11 @@ def withdraw(ledger: Ledger, key: str, notify: str = "") -> Change:
     one = ledger.waiting.get(key)
     if one is None:
         return Change(ledger)
-    others = _others(one, notify) if notify else ()
     if notify not in ("", one.requirement.notify):
         left = one.but(others=tuple(who for who in one.others if who != notify))
         return Change(ledger.but(waiting={**ledger.waiting, key: left}))
     changed = _asked_no_more(ledger.but(waiting=_without(ledger.waiting, key)), key)
-    return Change(changed, tuple(map(AskAgain, others)))
+    return Change(changed, tuple(map(AskAgain, one.others)) if notify else ())
 
 
 def unheard(ledger: Ledger, offered: Offered, now: datetime) -> Change:
@@ -342,10 +341,9 @@ def reconcile(
             change = _then(change, _give_up(change.ledger, held, now, destroy=True))
     for key, one in ledger.waiting.items():
         asker = one.requirement
-        if now - one.since > grace and asker.owner in gone:
-            change = _then(change, withdraw(change.ledger, key))
-        elif now - one.since > grace and asker.notify in gone:
-            change = _then(change, withdraw(change.ledger, key, asker.notify))
+        if now - one.since > grace and (asker.notify in gone or asker.owner in gone):
+            who = "" if asker.owner in gone else asker.notify
+            change = _then(change, withdraw(change.ledger, key, who))
     return change
 
 

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 
 from acceptance import real_tasks
@@ -57,9 +56,7 @@ class Soak:
 
     @classmethod
     async def on(cls, cluster: Cluster, seed: int, kept: Path) -> "Soak":
-        """``bare`` is a client without our plugins, for what ``PlansClient`` has no verb for."""
-        bare = await Client.connect(cluster.server.address, data_converter=pydantic_data_converter)
-        return cls(cluster, bare, seed, kept)
+        return cls(cluster, await cluster.bare_client(), seed, kept)
 
     async def run(self, seconds: float) -> None:
         """Raises AssertionError, with the timeline and the state, for all that is wrong."""

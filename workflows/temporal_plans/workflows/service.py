@@ -691,21 +691,23 @@ class Service:
         self._uninstall(request, via="signal")
 
     def _uninstall(self, request: UninstallRequest, *, via: str) -> Outcome:
-        command = Command(by=request.by, reason=request.reason)
+        text = f"service {self._spec.name} is being uninstalled"
         if self._uninstalling:
-            text = f"service {self._spec.name} is being uninstalled already"
-            outcome = Outcome(code=208, message=text, changed=False)
-            self._log.command("uninstall", command, outcome, via=via, now=workflow.now())
-            return outcome
+            outcome = Outcome(code=208, message=f"{text} already", changed=False)
+        else:
+            self._begin_uninstall(request)
+            outcome = Outcome(code=200, message=text)
+        command = Command(by=request.by, reason=request.reason)
+        self._log.command("uninstall", command, outcome, via=via, now=workflow.now())
+        return outcome
+
+    def _begin_uninstall(self, request: UninstallRequest) -> None:
         self._uninstalling = True
         self._plans.pending.clear()
         for name in list(self._plans.records):
             if name != DEPLOY and self._plans.is_open(name):
                 self._plans.supersede(name, "the service is uninstalled")
         self._plans.begin(DEPLOY, PlanBegin(by=request.by, reason=request.reason, what="uninstall"))
-        outcome = Outcome(code=200, message=f"service {self._spec.name} is being uninstalled")
-        self._log.command("uninstall", command, outcome, via=via, now=workflow.now())
-        return outcome
 
     @workflow.update(name="retire_task", description="From a step: kill it, for good.")
     async def retire_task(self, request: RetireTask) -> Retired:
