@@ -12,8 +12,10 @@ from temporal_plans.workflows.handlers import tell
 
 
 class PhaseLeases:
-    """Asks for many assets with one signal, and gives back likewise, one signal in flight.
+    """Asks for many assets and gives many back with one signal, one signal in flight.
 
+    Nothing is said before ``flush``: so what a step gives back and what the next one wants, as the
+    strategy says in the same turn, are one message to the service and one task of each workflow.
     A phase without a service, and a step that launches no pod, needs none.
     """
 
@@ -42,7 +44,6 @@ class PhaseLeases:
             if not self.has(index) and index not in self._asked:
                 self._asked.add(index)
                 self._wants[index] = self._lease(index)
-        self._flush()
 
     def keep_only(self, indexes: set[int]) -> None:
         """Give back what is neither at work nor about to be: others may have it."""
@@ -56,7 +57,6 @@ class PhaseLeases:
             self._wants.pop(index, None)
             self._tickets[index] = self._ticket(index) + 1
             self._returns.add(index)
-            self._flush()
 
     def granted(self, grant: LeaseGrant) -> dict[int, str]:
         """Take in what the service says; the steps that still wait, and who holds their asset."""
@@ -66,14 +66,22 @@ class PhaseLeases:
                 self._held.add(index)
             elif index not in self._asked and index not in self._held:
                 self._returns.add(index)  # an earlier run wanted it
-        self._flush()
         return {i: holder for i, holder in grant.held.items() if i in self._asked}
+
+    def flush(self) -> None:
+        """Say what is wanted and given back since the last time."""
+        if (self._wants or self._returns) and (self._sender is None or self._sender.done()):
+            self._sender = asyncio.create_task(self._send())
 
     async def end(self, *, keep: bool) -> None:
         """The phase is over: give all back, or keep it for the phase's next run."""
         context = self._input.context
         if context is None:
             return
+        if keep:
+            self.flush()
+        else:
+            self._wants, self._returns = {}, set()  # what is said last covers them
         if self._sender is not None:
             await self._sender
         if keep:
@@ -106,10 +114,6 @@ class PhaseLeases:
         """No earlier run of the phase had it: a grant that was meant for that one counts for
         nothing."""
         return self._tickets.get(index, self._first_ticket)
-
-    def _flush(self) -> None:
-        if (self._wants or self._returns) and (self._sender is None or self._sender.done()):
-            self._sender = asyncio.create_task(self._send())
 
     async def _send(self) -> None:
         context = self._input.context

@@ -95,6 +95,7 @@ class Phase:
                 self._advance()
                 if not self._running and self._at_end():
                     break
+                self._leases.flush()
                 if not await wait_or_timeout(lambda: self._dirty, self._patience()):
                     leave_a_command()
         except asyncio.CancelledError:
@@ -127,14 +128,21 @@ class Phase:
         """Begin nothing more, and let what is at work come to its end, or to where it can stop."""
         for step in list(self._running.values()):
             step.permit(False, leave=True)
-        await workflow.wait_condition(lambda: not self._running)
+        await self._none_at_work()
 
     async def _cancel(self) -> None:
         """The plan was cancelled: what is at work is too, and cleans up before the pods go back."""
         for step in list(self._running.values()):
             step.cancel()
-        await workflow.wait_condition(lambda: not self._running)
+        await self._none_at_work()
         await self._leases.end(keep=False)
+
+    async def _none_at_work(self) -> None:
+        """Until the last step has ended; the assets of those before it go back meanwhile."""
+        while self._running:
+            self._dirty = False
+            await workflow.wait_condition(lambda: self._dirty)
+            self._leases.flush()
 
     def _at_end(self) -> bool:
         return self._board.complete or self._leave or self._rolling.under_way
