@@ -65,7 +65,12 @@ class Told(CompactValue):
     erased: tuple[str, ...] = ()
     released: tuple[str, ...] = ()
     leases: LeaseState = LeaseState()
-    asked_for: tuple[str, ...] = ()
+    requests: tuple[LeaseRequest, ...] = ()
+
+    @property
+    def asked_for(self) -> list[str]:
+        """The steps for which assets were wanted, each as often as it was."""
+        return [f"{want.phase}/{want.step}" for one in self.requests for want in one.wants]
 
 
 class Setting(CompactValue):
@@ -112,8 +117,7 @@ class ServiceDouble:
 
     @workflow.signal
     async def leases(self, request: LeaseRequest) -> None:
-        asked = (f"{want.phase}/{want.step}" for want in request.wants)
-        self._told = self._told.but(asked_for=(*self._told.asked_for, *asked))
+        self._told = self._told.but(requests=(*self._told.requests, request))
         settled = leases.request(
             self._told.leases, request.wants, request.returns, request.phase, request.ended
         )

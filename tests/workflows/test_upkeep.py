@@ -333,6 +333,23 @@ async def test_a_step_that_is_held_back_before_it_launches_gives_its_pod_back(
     assert (await run.result()).status is Status.COMPLETE
 
 
+async def test_the_next_pod_is_asked_for_with_the_word_that_gives_one_back(
+    plans: Kit, service: ServiceKit, cluster: Cluster
+) -> None:
+    """Every signal costs both workflows a workflow task."""
+    await cluster.task_agent()
+    run = await plans.start(
+        phases(a=pod(), b=pod(index=1)), context=service.context(pool=cluster.name)
+    )
+    assert (await run.result()).status is Status.COMPLETE
+    requests = (await service.told()).requests
+    assert [([want.step for want in one.wants], one.returns, one.ended) for one in requests] == [
+        ([0], (), False),
+        ([1], (0,), False),
+        ([], (), True),
+    ]
+
+
 @pytest.mark.parametrize("steps", ["child", "inline"])
 async def test_a_launch_that_is_being_recorded_is_not_held_back(
     plans: Kit, service: ServiceKit, cluster: Cluster, steps: str
