@@ -15,7 +15,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check lint mypy pyright format bench clean distclean
+.PHONY: help venv demo test check lint mypy pyright format bench which-python clean distclean
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ format: $(VENV)/.dev  ## Repair what ruff can
 bench: $(VENV)/.dev  ## Steps a second beside bare Temporal; make bench ARGS="--rounds 3"
 	$(BIN)/python -m bench steps $(ARGS)
 
+which-python:
+	@echo "$(PYTHON)"
+
 clean:  ## Remove what building and testing leave behind
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
@@ -55,16 +58,18 @@ clean:  ## Remove what building and testing leave behind
 distclean: clean  ## The same, and .venv
 	rm -rf $(VENV)
 
-# What a user needs: the package and the embedded server. `make demo` asks for no more.
-$(VENV)/.run: pyproject.toml
-	@test -x $(BIN)/python || test -n "$(PYTHON)" || \
+$(BIN)/python:
+	@test -n "$(PYTHON)" || \
 		{ echo "make: no Python 3.11 or newer on the PATH; say make PYTHON=/path/to/python3" >&2; exit 1; }
-	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
+
+# What a user needs: the package and the embedded server. `make demo` asks for no more.
+$(VENV)/.run: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[local]'
 	@touch $@
 
 # pip knows dependency groups since 25.1, and the pip that comes with Python is older than that.
-$(VENV)/.dev: $(VENV)/.run
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev
-	@touch $@
+	$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
+	@touch $(VENV)/.run $@

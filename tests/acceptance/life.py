@@ -26,7 +26,7 @@ from temporal_plans.loading.service import load_service_text
 from temporal_plans.messages.plan import PlanView
 from temporal_plans.messages.service import DeployResult, PodView
 
-LOOP = "while true; do sleep 0.5; done"
+LOOP = "sleep 3600"
 """The command of a task that runs for ever."""
 
 READY = "{cmd: 'test -e ready', interval: 0.5, timeout: 5}"

@@ -16,6 +16,8 @@ import pytest
 
 from acceptance.cluster import ROOT, Cluster, Machine, phase, statuses, steps
 from temporal_plans.activities.agent.rlimits import may_raise
+from temporal_plans.cli.deployment import deployment
+from temporal_plans.domain.commands import Command, Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.plan import PlanView
@@ -31,20 +33,23 @@ Deployed = Callable[..., AbstractAsyncContextManager[str]]
 
 @pytest.fixture
 def deployed(cluster: Cluster) -> Deployed:
-    """``async with deployed("svc.yml", HELLO_COUNT=2) as service``: torn down afterwards."""
+    """``async with deployed("svc.yml", HELLO_COUNT=2) as service``: torn down afterwards.
+
+    As ``temporal plan deploy`` does it, in this process: the command has tests of its own.
+    """
 
     @asynccontextmanager
     async def deploying(file: str, *, wait: bool = True, **values: object) -> AsyncGenerator[str]:
         service = file.removesuffix(".yml").replace("_", "-")
         quick = {"FRAMEWORK_NAME": service, "FRAMEWORK_INITIAL_BACKOFF": 1}
         values = {**quick, **_what_the_machine_asks(), **values}
-        given = [part for name, value in values.items() for part in ("-e", f"{name}={value}")]
+        given = [f"{name}={value}" for name, value in values.items()]
         try:
-            await cluster.plan(
-                *("deploy", str(CORPUS / file), "--env-file", str(CORPUS / "helloworld.env")),
-                *given,
-                *(("--wait",) if wait else ()),
-            )
+            what = deployment(CORPUS / file, given, [CORPUS / "helloworld.env"], by="test")
+            result = await (await cluster.client()).deploy(what)
+            assert not result.outcome.refused, result
+            if wait:
+                await cluster.until_status(f"{service}/deploy", Status.COMPLETE)
             yield service
         finally:
             await cluster.tear_down(service)
@@ -224,8 +229,8 @@ async def _canary(cluster: Cluster, plan: str, service: str) -> None:
         await cluster.stays(plan, f"shows {text}", shows(text))
         assert cluster.running_names() == sorted(running)
 
-    async def go_on(*arguments: str, code: int = 0) -> str:
-        return (await cluster.plan("continue", "deploy", *arguments, "-s", service, code=code)).both
+    async def go_on(phase: str) -> None:
+        await _command(cluster, plan, Verb.CONTINUE, phase)
 
     hello = [f"hello-{i}-server" for i in range(4)]
     world = [f"world-{i}-server" for i in range(4)]
@@ -237,9 +242,9 @@ async def _canary(cluster: Cluster, plan: str, service: str) -> None:
     first = "hello C,W,P,P WAITING; world W,W,P,P WAITING; WAITING"
     await becomes(first, hello[:1])  # (2)
 
-    said = await go_on(code=1)  # (3), and it says so (DESIGN 8)
-    assert "Nothing changed" in said
-    assert "hello-deploy" in said
+    said = await cluster.plan("continue", "deploy", "-s", service, code=1)
+    assert "Nothing changed" in said.both  # (3), and it says so (DESIGN 8)
+    assert "hello-deploy" in said.both
     await becomes(first, hello[:1])
 
     await go_on("world-deploy")
@@ -257,6 +262,14 @@ async def _canary(cluster: Cluster, plan: str, service: str) -> None:
     view = await cluster.view(plan)
     for one, next_one in pairwise(f"world-{i}:[server]" for i in range(1, 4)):
         assert _finished(view, one) <= _started(view, next_one)
+
+
+async def _command(
+    cluster: Cluster, plan: str, verb: Verb, phase: str = "", **parameters: str
+) -> None:
+    """As by ``temporal plan``; one that is refused raises."""
+    command = Command(phase=phase, parameters=parameters, by="test", reason="for the test")
+    await (await cluster.client()).command(plan, verb, command)
 
 
 def _canary_text(view: PlanView) -> str:
@@ -280,19 +293,18 @@ async def test_sidecars(cluster: Cluster, deployed: Deployed) -> None:
         records = await (await cluster.client()).tasks(service)
         assert not [record for record in records if record.task.startswith("sidecar")]
 
-        await cluster.plan("start", "sidecar", "-s", service)
+        await _command(cluster, f"{service}/sidecar", Verb.START)
         await cluster.until_status(f"{service}/sidecar", Status.COMPLETE)
 
         text = "parameterized by an operator"
-        await cluster.plan(
-            *("start", "sidecar-parameterized", "-s", service, "-p", f"PLAN_PARAMETER={text}")
-        )
-        await cluster.until_status(f"{service}/sidecar-parameterized", Status.COMPLETE)
+        parameterized = f"{service}/sidecar-parameterized"
+        await _command(cluster, parameterized, Verb.START, PLAN_PARAMETER=text)
+        await cluster.until_status(parameterized, Status.COMPLETE)
         said = await cluster.plan("logs", "hello-1-sidecar-parameterized", "-s", service)
         assert text in said.out  # which its grep found on the pod's volume
 
-        await cluster.plan("start", "sidecar-toxic", "-s", service)
         toxic = f"{service}/sidecar-toxic"
+        await _command(cluster, toxic, Verb.START)
         await cluster.until_plan(
             toxic,
             "has failed twice in both pods",
@@ -300,9 +312,9 @@ async def test_sidecars(cluster: Cluster, deployed: Deployed) -> None:
         )
         assert (await cluster.view(toxic)).status is not Status.COMPLETE
         # It wedges nobody: other plans of the same pods run.
-        await cluster.plan("start", "sidecar", "-s", service)
+        await _command(cluster, f"{service}/sidecar", Verb.START)
         await cluster.until_status(f"{service}/sidecar", Status.COMPLETE)
-        await cluster.plan("stop", "sidecar-toxic", "-s", service, "--reason", "it is toxic")
+        await _command(cluster, toxic, Verb.STOP)
         await cluster.until_status(toxic, Status.WAITING)
         log = json.loads((await cluster.plan("log", "sidecar-toxic", "-s", service, "--json")).out)
         assert [entry["verb"] for entry in log["entries"]] == ["start", "stop"]
@@ -321,7 +333,7 @@ async def test_manual_plans(cluster: Cluster, deployed: Deployed) -> None:
         await cluster.until_running(before)
 
         for plan in plans:
-            await cluster.plan("start", plan, "-s", service)
+            await _command(cluster, f"{service}/{plan}", Verb.START)
         for plan in plans:
             await cluster.until_status(f"{service}/{plan}", Status.COMPLETE)
         pods = [f"custom-pod-{letter}-0-simple-task" for letter in "ABC"]

@@ -15,7 +15,9 @@ from temporal_plans.domain.service import Goal
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import PlanView
 
-LEAVES_LATE = "trap 'until test -e leave; do sleep 0.1; done; exit 0' TERM; " + LOOP
+LEAVES_LATE = (
+    "trap 'until test -e leave; do sleep 0.1; done; exit 0' TERM; while true; do sleep 0.5; done"
+)
 """A task that, asked to end, does so when its test lets it."""
 
 SHRINKING = f"""

@@ -26,7 +26,7 @@ from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.plan import PlanView
 
-OPERATORS = 4
+OPERATORS = 3
 
 CONVERGES_WITHIN = 150.0
 """Seconds that everything has to become as it was last said to be. It takes a few; what takes long

@@ -27,6 +27,7 @@ from temporal_plans.domain.model import build_all
 from temporal_plans.domain.plan_customizer import PlanCustomizer
 from temporal_plans.domain.recovery_book import Recoverer
 from temporal_plans.domain.strategies import NAMES, Select
+from temporal_plans.worker.sandbox import ContextFreeSandbox, looks_at_contexts
 from temporal_plans.worker.steady_runner import Evictions, SteadyRunner
 from temporal_plans.workflows.guard import PlansInterceptor
 from temporal_plans.workflows.phase import Phase
@@ -104,6 +105,8 @@ class PlansPlugin(SimplePlugin):
                 *config.get("activities", []),
                 *activities(client, self._registry),
             ]
+            if (runner := config.get("workflow_runner")) is not None:
+                config["workflow_runner"] = _as_needed(runner, client.data_converter)
         return config
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
@@ -153,6 +156,12 @@ def _runner(runner: WorkflowRunner | None, passthrough: Sequence[str]) -> Workfl
             runner, restrictions=restrictions, runner_class=_steady(runner.runner_class)
         )
     return SteadyRunner() if type(runner) is UnsandboxedWorkflowRunner else runner
+
+
+def _as_needed(runner: WorkflowRunner, converter: DataConverter) -> WorkflowRunner:
+    if type(runner) is not SandboxedWorkflowRunner or looks_at_contexts(converter):
+        return runner
+    return ContextFreeSandbox(restrictions=runner.restrictions, runner_class=runner.runner_class)
 
 
 def _steady(runner: type[WorkflowRunner]) -> type[WorkflowRunner]:
