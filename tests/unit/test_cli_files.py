@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from temporal_plans.cli.files import FileKind, environment, kind_of, service_file
+from temporal_plans.cli.files import FileKind, environment, kind_of, service_file, values_for
 from temporal_plans.cli.pairs import pairs
 from temporal_plans.domain.errors import SpecError
 
@@ -108,3 +108,37 @@ def test_the_demo_deploys_the_example() -> None:
         )
     )
     assert packaged == example
+
+
+# --- values that nothing uses ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        pytest.param("COUNT=2", "", id="used"),
+        pytest.param("COUMT=2", "use the value COUMT; did you mean COUNT?", id="mistyped"),
+        pytest.param("OTHER=2", "use the value OTHER\n", id="like-none"),
+        pytest.param("FRAMEWORK_INITIAL_BACKOFF=2", "", id="back-off"),
+        pytest.param("MIN_REPLACE_DELAY_SECS=2", "", id="recovery"),
+        pytest.param("TASKCFG_ALL_OTHER=2", "", id="for-tasks"),
+    ],
+)
+def test_a_value_that_the_file_does_not_use_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str, told: str
+) -> None:
+    path, many = tmp_path / "svc.yml", tmp_path / "many.env"
+    path.write_text(SERVICE)
+    many.write_text("COUNT=1\nUNUSED=1\n")  # a file may be for several services
+    assert values_for(path, [given], [many])["UNUSED"] == "1"
+    out, err = capsys.readouterr()
+    assert (out, told in err, bool(err)) == ("", True, bool(told))
+
+
+def test_with_other_delimiters_nobody_knows_what_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "svc.yml"
+    path.write_text("{{=<% %>=}}\nname: <% NAME %>\npods: {}\n")
+    values_for(path, ["NAME=x", "OTHER=y"], None)
+    assert capsys.readouterr().err == ""

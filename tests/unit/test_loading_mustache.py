@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temporal_plans.loading.mustache import TemplateError, render
+from temporal_plans.loading.mustache import TemplateError, names_in, render
 
 VALUES = {
     "NAME": "db",
@@ -82,3 +82,17 @@ def test_values_are_never_templates(before: str, value: str) -> None:
     template = f"{before.replace('{', '')}{{{{{{X}}}}}}"
     rendered = render(template, {"X": value, "Y": "never"}, strict=True, name="t")
     assert rendered == f"{before.replace('{', '')}{value}"
+
+
+@pytest.mark.parametrize(
+    ("template", "names"),
+    [
+        pytest.param("a {{X}} {{ Y }}", {"X", "Y"}, id="plain"),
+        pytest.param("{{{X}}} {{& Y}}", {"X", "Y"}, id="unescaped"),
+        pytest.param("{{#X}}{{.}}{{/X}}{{^Y}}no{{/Y}}", {"X", "Y", "."}, id="sections"),
+        pytest.param("{{! X }} {X} {{>X}}", set[str](), id="none"),
+        pytest.param("{{=<% %>=}} <% X %>", None, id="other-delimiters"),
+    ],
+)
+def test_the_names_in_a_template(template: str, names: set[str] | None) -> None:
+    assert names_in(template) == names

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from temporal_plans.cli.pairs import pairs
+from temporal_plans.cli.unused import tell_unused
 from temporal_plans.domain.backend_support import unsupported
 from temporal_plans.domain.errors import Problem, SpecError
 from temporal_plans.domain.service import ServiceSpec
@@ -28,7 +29,7 @@ def service_file(
     path: Path, given: Iterable[str] | None, files: Iterable[Path] | None
 ) -> ServiceSpec:
     """The service in a file, rendered with what was given. Raises SpecError, typer.BadParameter."""
-    return rendered(path, environment(given, files))
+    return rendered(path, values_for(path, given, files))
 
 
 def rendered(path: Path, values: Mapping[str, str]) -> ServiceSpec:
@@ -51,6 +52,19 @@ def environment(given: Iterable[str] | None, files: Iterable[Path] | None) -> di
     for path in files or ():
         values |= parse_env_file(read_text(path), source=path.name)
     return values | pairs(given or (), "-e")
+
+
+def values_for(
+    path: Path, given: Iterable[str] | None, files: Iterable[Path] | None
+) -> dict[str, str]:
+    """The values for this service file, with a note about those that it does not use.
+
+    Raises what ``environment`` does.
+    """
+    given = list(given or ())
+    values = environment(given, files)
+    tell_unused(path, pairs(given, "-e"))
+    return values
 
 
 def kind_of(path: Path) -> FileKind:

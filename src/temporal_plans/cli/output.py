@@ -82,6 +82,11 @@ def complain(text: str) -> None:
     error_console().print(Text.assemble(("Error: ", "bold red"), printable(text)))
 
 
+def note(text: str) -> None:
+    """Something to know, on standard error; the command goes on."""
+    error_console().print(Text.assemble(("Note: ", "bold yellow"), printable(text)))
+
+
 def print_json(value: BaseModel | Sequence[BaseModel] | object) -> None:
     """Messages and what is made of them, as indented JSON."""
     if isinstance(value, BaseModel):

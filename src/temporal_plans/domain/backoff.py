@@ -13,12 +13,14 @@ PACE = timedelta(seconds=1)
 
 _LONGEST = timedelta(days=365)
 
-_VARIABLES = {
+VARIABLES = {
     "ENABLE_BACKOFF": "enabled",
     "FRAMEWORK_INITIAL_BACKOFF": "initial",
     "FRAMEWORK_BACKOFF_FACTOR": "factor",
     "FRAMEWORK_MAX_LAUNCH_DELAY": "maximum",
 }
+"""The values of a deployment that say how it is, with the fields that they set (reference 3.9)."""
+
 _FIX = "give delays up to a year as 60 (seconds) or 5m, the factor as a number from 1"
 
 
@@ -48,7 +50,7 @@ class Backoff(CompactValue):
         SpecError, with the variable's name."""
         changes: dict[str, object] = {}
         problems: list[Problem] = []
-        for name, field in _VARIABLES.items():
+        for name, field in VARIABLES.items():
             text = env.get(name, "").strip()
             if not text:
                 continue

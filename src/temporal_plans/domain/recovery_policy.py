@@ -15,6 +15,9 @@ _DURATIONS = {
     "PERMANENT_FAILURE_TIMEOUT_SECS": "permanent_failure_timeout",
     "MIN_REPLACE_DELAY_SECS": "min_replace_delay",
 }
+VARIABLES = (_SWITCH, *_DURATIONS)
+"""The values of a deployment that say what the policy is."""
+
 _TIMEOUT = timedelta(seconds=1200)
 """PERMANENT_FAILURE_TIMEOUT_SECS when pods are replaced by themselves and it is not set."""
 

@@ -20,6 +20,8 @@ _MARK = "\x1f"
 
 _INTERPOLATION = re.compile(r"(\{\{[{&]?\s*)([^\s{}!>&/#^=\x1f]+)(?=\s*\}\})")
 
+_TAG = re.compile(r"\{\{[{&#^]?\s*([^\s{}!>&/#^=]+)\s*\}\}")
+
 _DELIMITER_CHANGE = "{{="
 
 
@@ -45,6 +47,11 @@ def render(template: str, values: Mapping[str, str], *, strict: bool, name: str)
     if strict and engine.missing:
         raise TemplateError((_missing(*use) for use in engine.missing), source=name)
     return text
+
+
+def names_in(template: str) -> frozenset[str] | None:
+    """The values that a template may ask for; None when it changes delimiters, and nobody knows."""
+    return None if _DELIMITER_CHANGE in template else frozenset(_TAG.findall(template))
 
 
 class _Parsed(Protocol):

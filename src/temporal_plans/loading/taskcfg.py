@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-_PREFIX = "TASKCFG_"
+PREFIX = "TASKCFG_"
 _EVERY_POD = "ALL"
 
 
@@ -16,7 +16,7 @@ def task_environment(pod_type: str, env: Mapping[str, str]) -> dict[str, str]:
     Of two variables for one ``<K>``, the alphabetically later wins.
     """
     pod = re.sub(r"[^A-Z0-9]", "_", pod_type.upper())
-    prefixes = (f"{_PREFIX}{_EVERY_POD}_", f"{_PREFIX}{pod}_")
+    prefixes = (f"{PREFIX}{_EVERY_POD}_", f"{PREFIX}{pod}_")
     routed: dict[str, str] = {}
     for name in sorted(env):
         for prefix in prefixes:
