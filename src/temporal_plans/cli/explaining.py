@@ -1,21 +1,39 @@
 """Why elements are not moving, in words."""
 
+import shlex
 from datetime import UTC, datetime
 
 from rich.text import Text
 
 from temporal_plans.cli.duration import duration
 from temporal_plans.cli.output import coloured, printable
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.explain import Cause, Explanation, Explanations
 
+_PURPOSE: dict[str, str] = {Verb.CONTINUE: "to go on", Verb.RESTART: "to try again"}
 
-def explanation_lines(plan: str, explanations: Explanations) -> list[Text]:
-    """The status of what was asked about, then every element with its cause and the details."""
+
+def explanation_lines(
+    plan: str, explanations: Explanations, service: str | None = None
+) -> list[Text]:
+    """The status of what was asked about, then every element with its cause and the details, and
+    the commands that would move something, each once. ``service`` as it was given, if it was."""
     head = Text(f"{printable(plan)} is ")
     lines = [head.append_text(coloured(explanations.status))]
+    told: set[tuple[str, ...]] = set()
     for explanation in explanations.explanations:
         lines += _lines(plan, explanation)
+        if explanation.remedy and explanation.remedy not in told:
+            told.add(explanation.remedy)
+            lines.append(Text(f"    {printable(_command(plan, explanation.remedy, service))}"))
     return lines
+
+
+def _command(plan: str, remedy: tuple[str, ...], service: str | None) -> str:
+    verb, *names = remedy
+    of_service = ("-s", service) if service else ()
+    words = ("temporal", "plan", verb, plan, *names, *of_service)
+    return f"{_PURPOSE[verb]}: {shlex.join(words)}"
 
 
 def _lines(plan: str, explanation: Explanation) -> list[Text]:

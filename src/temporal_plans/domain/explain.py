@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from temporal_plans.domain.board import PhaseBoard, PlanBoard
 from temporal_plans.domain.cluster import Refusal
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.model import CompactValue
 from temporal_plans.domain.plan import PodWork, StepSpec
 from temporal_plans.domain.status import Status
@@ -40,7 +41,9 @@ class ElementQuery(CompactValue):
 
 class Explanation(CompactValue):
     """Why one element is not moving. ``pod`` is set when its requirement waits in a pool (then the
-    client adds ``refusals``); ``waits_for`` names predecessors; ``until`` the end of a back-off."""
+    client adds ``refusals``); ``waits_for`` names predecessors; ``until`` the end of a back-off.
+    ``remedy`` is the command that would move it, where one would: the verb, then the names of the
+    phase and the step that it is for."""
 
     phase: str = ""
     step: str = ""
@@ -51,6 +54,7 @@ class Explanation(CompactValue):
     refusals: tuple[Refusal, ...] = ()
     waits_for: tuple[str, ...] = ()
     until: datetime | None = None
+    remedy: tuple[str, ...] = ()
 
 
 class Explanations(CompactValue):
@@ -91,6 +95,7 @@ def _plan(board: PlanBoard) -> Iterator[Explanation]:
             status=board.status,
             cause=Cause.CONTINUE,
             text="the plan is interrupted or was not started; start or continue it",
+            remedy=(Verb.CONTINUE,),
         )
     for index, phase in enumerate(board.phases):
         if not phase.complete:
@@ -106,7 +111,13 @@ def _phase(board: PlanBoard, index: int) -> Iterator[Explanation]:
         )
         return
     if waits := phase.waits():
-        yield Explanation(phase=name, status=phase.status, cause=Cause.CONTINUE, text=waits)
+        yield Explanation(
+            phase=name,
+            status=phase.status,
+            cause=Cause.CONTINUE,
+            text=waits,
+            remedy=(Verb.CONTINUE, name, *_alone(phase)),
+        )
     if predecessors := _phases_before(board, index):
         yield Explanation(
             phase=name,
@@ -147,7 +158,28 @@ def _step(board: PlanBoard, phase_index: int, index: int) -> Explanation:
         pod=_pod(spec) if cause is Cause.OFFER else "",
         waits_for=waits_for,
         until=state.delayed_until,
+        remedy=_remedy(board, phase, index, cause),
     )
+
+
+def _remedy(board: PlanBoard, phase: PhaseBoard, index: int, cause: Cause) -> tuple[str, ...]:
+    """Errors of a configuration are mended by another one, and by no command."""
+    state, name, step = phase.steps[index], phase.spec.name, phase.spec.steps[index].name
+    if cause is Cause.ERROR:
+        return () if state.errors else (Verb.RESTART, name, step)
+    if cause is not Cause.CONTINUE:
+        return ()
+    if state.shown is Status.WAITING and index not in phase.canary:
+        return (Verb.CONTINUE, name, step)
+    return (Verb.CONTINUE,) if board.interrupted else (Verb.CONTINUE, name)
+
+
+def _alone(phase: PhaseBoard) -> tuple[str, ...]:
+    """The step that waits for approval, if it is the only thing that holds up the phase."""
+    approvals = phase.approvals()
+    if phase.is_interrupted or len(approvals) != 1:
+        return ()
+    return (phase.spec.steps[approvals[0]].name,)
 
 
 def _pod(spec: StepSpec) -> str:

@@ -89,7 +89,7 @@ def explain(
     if json:
         print_json(explanations)
     else:
-        say_all(explanation_lines(plan, explanations))
+        say_all(explanation_lines(plan, explanations, service))
 
 
 def log(
