@@ -1,8 +1,6 @@
 """A service through its life, on a cluster of real processes: what tests say and ask about one."""
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -92,9 +90,7 @@ class Life:
 
     async def kill(self, task: str) -> None:
         """Kill a task's processes, as the kernel would when memory is short."""
-        record = (await self.records())[task]
-        for pid in self.cluster.running()[record.task_id]:
-            os.kill(pid, signal.SIGKILL)
+        real_tasks.kill((await self.records())[task].task_id, self.cluster.work_dirs)
 
     # --- what is the case ---
 

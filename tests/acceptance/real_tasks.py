@@ -43,6 +43,13 @@ def name_of(task_id: str) -> str:
     return task_id.split("__")[1]
 
 
+def kill(task: str, work_dirs: list[Path]) -> None:
+    """All processes of a task that runs, as the kernel would when memory is short. The end of one
+    may bring that of another. KeyError for a task that does not run."""
+    for pid in running(work_dirs)[task]:
+        _kill(pid, task, work_dirs)
+
+
 async def end_all(work_dirs: list[Path], *, within: float = 15.0) -> None:
     """Kill all tasks, and wait until they and their supervisors are gone. No agent may live."""
     deadline = time.monotonic() + within

@@ -4,8 +4,6 @@
 Which row of the reference's scenario tests is where: docs/compatibility.md.
 """
 
-import os
-import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from acceptance import real_tasks
 from acceptance.cluster import Cluster, Machine, phase, running_cluster, steps
 from acceptance.life import LOOP, READY, Life, PodVerb, living, shown
 from acceptance.programs import Program
@@ -86,7 +85,7 @@ async def test_nothing_is_restarted_when_our_processes_are(machines: Cluster) ->
         ids = await life.ids()
 
         await machines.worker.kill()
-        _kill_now(life, ids["world-1-server"])
+        real_tasks.kill(ids["world-1-server"], machines.work_dirs)
         await machines.worker.start()
         ids = await life.until_relaunched(ids, "world-1-server")
         await life.until_running(*SERVERS)
@@ -94,7 +93,7 @@ async def test_nothing_is_restarted_when_our_processes_are(machines: Cluster) ->
         await life.until_complete("recovery")
 
         await machines.agents["one"].kill()
-        _kill_now(life, ids["world-0-server"])
+        real_tasks.kill(ids["world-0-server"], machines.work_dirs)
         await machines.agents["one"].start()
         ids = await life.until_relaunched(ids, "world-0-server")
         await life.until_running(*SERVERS)
@@ -102,12 +101,6 @@ async def test_nothing_is_restarted_when_our_processes_are(machines: Cluster) ->
         await life.until_complete()
         await life.until_complete("recovery")
         assert await life.ids() == ids
-
-
-def _kill_now(life: Life, task_id: str) -> None:
-    """While nobody can be asked about it."""
-    for pid in life.cluster.running()[task_id]:
-        os.kill(pid, signal.SIGKILL)
 
 
 # --- machines -------------------------------------------------------------------------------------

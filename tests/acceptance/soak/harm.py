@@ -141,9 +141,8 @@ class Harm:
         task = self._chance.choice(sorted(running, key=real_tasks.name_of))
         self._ledger.tell(f"kill -9 of task {task}")
         self._count("task")
-        for pid in running[task]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        with suppress(KeyError):  # it has just ended by itself
+            real_tasks.kill(task, self._cluster.work_dirs)
 
     def _kill_supervisor(self) -> None:
         living = {
