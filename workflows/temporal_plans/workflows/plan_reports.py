@@ -39,6 +39,7 @@ class PlanReports:
         self._revisions = revisions
         self._context = context
         self._told: _News | None = None
+        self._next = workflow.now()
         self._telling = asyncio.Lock()
 
     def begin_anew(self) -> None:
@@ -50,13 +51,18 @@ class PlanReports:
         call it open."""
         while True:
             await workflow.wait_condition(lambda: task.over or self._has_news())
+            early = self._next - workflow.now()
+            if early > timedelta(0):
+                await wait_or_timeout(lambda: task.over, early)
             if task.over:
                 return
+            if not self._has_news():  # it is complete by now, or as it was
+                continue
             self._told = self._news()
             workflow.set_current_details(details(self._board))
             if self._context is not None:
                 await self._tell(self._told, open=True)
-                await wait_or_timeout(lambda: task.over, PACE)
+                self._next = workflow.now() + PACE
 
     async def end(self, *, superseded: bool) -> None:
         """The last report; what was forced is told with it."""
