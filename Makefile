@@ -8,7 +8,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
-# One more than there are processors is quicker by a sixth, and hard on tests of what takes how long.
+# As many as there are processors. CI takes one more, for much of a test is waiting.
 PROCESSES ?= auto
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1

@@ -26,6 +26,7 @@ from temporal_plans.client.connection import Connection, ServerUnreachableError,
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.cluster import AgentState
+from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.cluster import PoolStatus
 from temporal_plans.messages.plan import PhaseView, PlanView, StepView
@@ -139,6 +140,13 @@ class Cluster:
     ) -> Said:
         """Run plain ``temporal``."""
         return await self._run("temporal", arguments, code, limit)
+
+    async def command(
+        self, plan: str, verb: Verb, phase: str = "", step: str = "", **parameters: str
+    ) -> Outcome:
+        """A command to a plan, in this process; one that is refused raises."""
+        command = Command(phase=phase, step=step, parameters=parameters, by="test")
+        return await (await self.client()).command(plan, verb, command)
 
     async def _run(
         self, name: str, arguments: Sequence[str], code: int | None, limit: float

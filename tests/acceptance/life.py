@@ -14,7 +14,7 @@ from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.services import Deployment
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.cluster import Reservation
-from temporal_plans.domain.commands import Command, Outcome, Verb
+from temporal_plans.domain.commands import Outcome, Verb
 from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.status import Status
@@ -75,8 +75,7 @@ class Life:
         self, verb: Verb, plan: str, phase: str = "", step: str = "", **parameters: str
     ) -> Outcome:
         """A command to one of its plans; one that is refused raises."""
-        command = Command(phase=phase, step=step, parameters=parameters, by="test")
-        return await (await self.client()).command(f"{self.name}/{plan}", verb, command)
+        return await self.cluster.command(f"{self.name}/{plan}", verb, phase, step, **parameters)
 
     async def touch(self, task: str, file: str) -> None:
         """Make a file in a task's sandbox; waits until the task runs."""

@@ -17,7 +17,7 @@ import pytest
 from acceptance.cluster import ROOT, Cluster, Machine, phase, statuses, steps
 from temporal_plans.activities.agent.rlimits import may_raise
 from temporal_plans.cli.deployment import deployment
-from temporal_plans.domain.commands import Command, Verb
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.plan import PlanView
@@ -230,7 +230,7 @@ async def _canary(cluster: Cluster, plan: str, service: str) -> None:
         assert cluster.running_names() == sorted(running)
 
     async def go_on(phase: str) -> None:
-        await _command(cluster, plan, Verb.CONTINUE, phase)
+        await cluster.command(plan, Verb.CONTINUE, phase)
 
     hello = [f"hello-{i}-server" for i in range(4)]
     world = [f"world-{i}-server" for i in range(4)]
@@ -264,14 +264,6 @@ async def _canary(cluster: Cluster, plan: str, service: str) -> None:
         assert _finished(view, one) <= _started(view, next_one)
 
 
-async def _command(
-    cluster: Cluster, plan: str, verb: Verb, phase: str = "", **parameters: str
-) -> None:
-    """As by ``temporal plan``; one that is refused raises."""
-    command = Command(phase=phase, parameters=parameters, by="test", reason="for the test")
-    await (await cluster.client()).command(plan, verb, command)
-
-
 def _canary_text(view: PlanView) -> str:
     told = [
         f"{name.removesuffix('-deploy')} {statuses(one)} {one.status}"
@@ -293,18 +285,18 @@ async def test_sidecars(cluster: Cluster, deployed: Deployed) -> None:
         records = await (await cluster.client()).tasks(service)
         assert not [record for record in records if record.task.startswith("sidecar")]
 
-        await _command(cluster, f"{service}/sidecar", Verb.START)
+        await cluster.command(f"{service}/sidecar", Verb.START)
         await cluster.until_status(f"{service}/sidecar", Status.COMPLETE)
 
         text = "parameterized by an operator"
         parameterized = f"{service}/sidecar-parameterized"
-        await _command(cluster, parameterized, Verb.START, PLAN_PARAMETER=text)
+        await cluster.command(parameterized, Verb.START, PLAN_PARAMETER=text)
         await cluster.until_status(parameterized, Status.COMPLETE)
         said = await cluster.plan("logs", "hello-1-sidecar-parameterized", "-s", service)
         assert text in said.out  # which its grep found on the pod's volume
 
         toxic = f"{service}/sidecar-toxic"
-        await _command(cluster, toxic, Verb.START)
+        await cluster.command(toxic, Verb.START)
         await cluster.until_plan(
             toxic,
             "has failed twice in both pods",
@@ -312,9 +304,9 @@ async def test_sidecars(cluster: Cluster, deployed: Deployed) -> None:
         )
         assert (await cluster.view(toxic)).status is not Status.COMPLETE
         # It wedges nobody: other plans of the same pods run.
-        await _command(cluster, f"{service}/sidecar", Verb.START)
+        await cluster.command(f"{service}/sidecar", Verb.START)
         await cluster.until_status(f"{service}/sidecar", Status.COMPLETE)
-        await _command(cluster, toxic, Verb.STOP)
+        await cluster.command(toxic, Verb.STOP)
         await cluster.until_status(toxic, Status.WAITING)
         log = json.loads((await cluster.plan("log", "sidecar-toxic", "-s", service, "--json")).out)
         assert [entry["verb"] for entry in log["entries"]] == ["start", "stop"]
@@ -333,7 +325,7 @@ async def test_manual_plans(cluster: Cluster, deployed: Deployed) -> None:
         await cluster.until_running(before)
 
         for plan in plans:
-            await _command(cluster, f"{service}/{plan}", Verb.START)
+            await cluster.command(f"{service}/{plan}", Verb.START)
         for plan in plans:
             await cluster.until_status(f"{service}/{plan}", Status.COMPLETE)
         pods = [f"custom-pod-{letter}-0-simple-task" for letter in "ABC"]

@@ -7,7 +7,7 @@ import pytest
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.board import PhaseBoard, PhaseState, PlanBoard, PlanState
-from temporal_plans.domain.commands import Command, Verb, apply_order, apply_plan, decide
+from temporal_plans.domain.commands import Command, Verb, decide
 from temporal_plans.domain.plan import (
     PhaseSpec,
     PlanSpec,
@@ -29,6 +29,7 @@ from temporal_plans.domain.transitions import (
     prepared,
     reported,
 )
+from unit.board_kit import tell
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = SleepWork(duration=timedelta(0))
@@ -52,11 +53,7 @@ class Story:
         return self.board.phases[0]
 
     def tell(self, verb: Verb, phase: str = "") -> int:
-        decision = decide(self.board, "svc/deploy", verb, Command(phase=phase))
-        apply_plan(self.board, decision)
-        for order in decision.orders:
-            apply_order(self.board.phases[order.phase], order, NOW)
-        return decision.outcome.code
+        return tell(self.board, verb, phase).code
 
     def no_offer(self, step: int) -> None:
         self.web.set(step, prepared(self.web.steps[step], "no offer fits"))

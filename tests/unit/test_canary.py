@@ -6,14 +6,10 @@ import pytest
 
 from temporal_plans.domain.board import PhaseBoard, PhaseState, PlanBoard, PlanState
 from temporal_plans.domain.commands import (
-    Command,
     Order,
     OrderVerb,
-    Outcome,
     Verb,
     apply_order,
-    apply_plan,
-    decide,
 )
 from temporal_plans.domain.plan import (
     ApprovalWork,
@@ -25,6 +21,7 @@ from temporal_plans.domain.plan import (
 )
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.transitions import StepState, awaiting, begun, completed, prepared
+from unit.board_kit import tell
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = SleepWork(duration=timedelta(0))
@@ -238,14 +235,6 @@ def test_while_a_released_canary_works_the_phase_is_not_interrupted() -> None:
 # --- restarts -------------------------------------------------------------------------------------
 
 
-def told(board: PlanBoard, verb: Verb, phase: str = "", step: str = "") -> Outcome:
-    decision = decide(board, "svc/deploy", verb, Command(phase=phase, step=step))
-    apply_plan(board, decision)
-    for order in decision.orders:
-        apply_order(board.phases[order.phase], order, NOW)
-    return decision.outcome
-
-
 def one_phase(steps: int) -> PlanBoard:
     phase = PhaseSpec(
         name="p",
@@ -257,38 +246,38 @@ def one_phase(steps: int) -> PlanBoard:
 
 def test_a_restart_of_the_phase_releases_one_canary() -> None:
     board = one_phase(3)
-    assert told(board, Verb.RESTART, "p").code == 200
+    assert tell(board, Verb.RESTART, "p").code == 200
     assert (board.phases[0].candidates(), board.phases[0].closed_gate) == ([0], 1)
 
 
 def test_a_restart_of_a_waiting_canary_step_opens_its_gate() -> None:
     board = one_phase(3)
-    assert told(board, Verb.RESTART, "p", "b").code == 200
+    assert tell(board, Verb.RESTART, "p", "b").code == 200
     assert (board.phases[0].candidates(), board.phases[0].closed_gate) == ([1], 0)
 
 
 def test_a_restart_after_the_canary_brings_no_gates_back() -> None:
     board = one_phase(3)
     for _ in range(2):
-        told(board, Verb.CONTINUE, "p")
+        tell(board, Verb.CONTINUE, "p")
     for i in range(3):
         board.phases[0].set(i, COMPLETE)
-    assert told(board, Verb.RESTART, "p").code == 200
+    assert tell(board, Verb.RESTART, "p").code == 200
     assert board.phases[0].candidates() == [0]
     assert board.phases[0].closed_gate is None
 
 
 def test_a_stop_leaves_closed_gates_closed() -> None:
     board = one_phase(3)
-    told(board, Verb.CONTINUE, "p")
+    tell(board, Verb.CONTINUE, "p")
     board.phases[0].set(0, begun(board.phases[0].steps[0], NOW))
-    told(board, Verb.STOP)
+    tell(board, Verb.STOP)
     assert [step.shown for step in board.phases[0].steps] == [
         Status.PENDING,
         Status.WAITING,
         Status.PENDING,
     ]
-    told(board, Verb.START)
+    tell(board, Verb.START)
     assert board.phases[0].candidates() == [0]
 
 
@@ -336,11 +325,11 @@ def test_a_serial_canary_of_phases() -> None:
     board = four_phases()
     assert [phase.status.value[0] for phase in board.phases] == list("WWPP")
     assert (board.status, board.candidates()) == (Status.WAITING, [])
-    assert told(board, Verb.CONTINUE).changed
+    assert tell(board, Verb.CONTINUE).changed
     assert (board.status, board.candidates()) == (Status.PENDING, [0])
     finish(board, 0)
     assert (board.status, board.candidates()) == (Status.WAITING, [])
-    assert told(board, Verb.CONTINUE).changed
+    assert tell(board, Verb.CONTINUE).changed
     assert (board.status, board.candidates()) == (Status.IN_PROGRESS, [1])
     finish(board, 1)
     assert board.candidates() == [2]
@@ -351,24 +340,24 @@ def test_a_serial_canary_of_phases() -> None:
 
 def test_a_parallel_canary_of_phases() -> None:
     board = four_phases("parallel-canary")
-    told(board, Verb.CONTINUE)
+    tell(board, Verb.CONTINUE)
     assert board.candidates() == [0]
-    told(board, Verb.CONTINUE)
+    tell(board, Verb.CONTINUE)
     assert board.candidates() == [0, 1, 2, 3]
 
 
 def test_a_continue_of_the_phase_opens_its_gate_too() -> None:
     board = four_phases()
-    told(board, Verb.CONTINUE, "p1")
+    tell(board, Verb.CONTINUE, "p1")
     assert (board.candidates(), board.closed_gate) == ([1], 0)
 
 
 def test_an_interrupt_of_the_plan_is_lifted_before_a_gate_opens() -> None:
     board = four_phases()
-    told(board, Verb.CONTINUE)
-    assert told(board, Verb.INTERRUPT).code == 200
+    tell(board, Verb.CONTINUE)
+    assert tell(board, Verb.INTERRUPT).code == 200
     assert board.candidates() == []
-    told(board, Verb.CONTINUE)
+    tell(board, Verb.CONTINUE)
     assert (board.candidates(), board.closed_gate) == ([0], 1)
 
 
@@ -388,15 +377,15 @@ def test_phases_that_are_complete_when_the_plan_is_made_are_no_canaries() -> Non
 def test_a_gated_phase_whose_steps_are_forced_needs_no_continue() -> None:
     board = four_phases()
     for step in ("a", "b"):
-        told(board, Verb.FORCE_COMPLETE, "p0", step)
+        tell(board, Verb.FORCE_COMPLETE, "p0", step)
     assert board.closed_gate == 1
-    told(board, Verb.CONTINUE)
+    tell(board, Verb.CONTINUE)
     assert board.candidates() == [1]
 
 
 def test_the_gates_survive_being_carried() -> None:
     board = four_phases()
-    told(board, Verb.CONTINUE)
+    tell(board, Verb.CONTINUE)
     again = PlanBoard(board.spec, PlanState.model_validate_json(board.state.model_dump_json()))
     assert (again.canary, again.closed_gate, again.candidates()) == ((0, 1), 1, [0])
     assert again.state == board.state

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from temporal_plans.cli.files import FileKind, environment, kind_of, service_file, values_for
+from temporal_plans.cli.files import FileKind, environment, kind_of, service_file
 from temporal_plans.cli.pairs import pairs
 from temporal_plans.domain.errors import SpecError
 
@@ -34,7 +34,9 @@ def test_single_values_win_over_files_and_later_files_over_earlier(tmp_path: Pat
     one, two = tmp_path / "one.env", tmp_path / "two.env"
     one.write_text("A=1\nB=1\nC=1\n")
     two.write_text("B=2\nC=2\n")
-    assert environment(["C=3"], [one, two]) == {"A": "1", "B": "2", "C": "3"}
+    service = tmp_path / "svc.yml"
+    service.write_text("name: {{A}}{{B}}{{C}}\n")
+    assert environment(service, ["C=3"], [one, two]) == {"A": "1", "B": "2", "C": "3"}
 
 
 SERVICE = "name: x\npods:\n  hello: {count: {{COUNT}}}\n"
@@ -130,7 +132,7 @@ def test_a_value_that_the_file_does_not_use_is_told(
     path, many = tmp_path / "svc.yml", tmp_path / "many.env"
     path.write_text(SERVICE)
     many.write_text("COUNT=1\nUNUSED=1\n")  # a file may be for several services
-    assert values_for(path, [given], [many])["UNUSED"] == "1"
+    assert environment(path, [given], [many])["UNUSED"] == "1"
     out, err = capsys.readouterr()
     assert (out, told in err, bool(err)) == ("", True, bool(told))
 
@@ -140,5 +142,5 @@ def test_with_other_delimiters_nobody_knows_what_is_used(
 ) -> None:
     path = tmp_path / "svc.yml"
     path.write_text("{{=<% %>=}}\nname: <% NAME %>\npods: {}\n")
-    values_for(path, ["NAME=x", "OTHER=y"], None)
+    environment(path, ["NAME=x", "OTHER=y"], None)
     assert capsys.readouterr().err == ""

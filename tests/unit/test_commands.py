@@ -13,8 +13,6 @@ from temporal_plans.domain.commands import (
     OrderVerb,
     Outcome,
     Verb,
-    apply_order,
-    apply_plan,
     decide,
 )
 from temporal_plans.domain.plan import (
@@ -35,6 +33,7 @@ from temporal_plans.domain.transitions import (
     failed,
     prepared,
 )
+from unit.board_kit import carry_out
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = SleepWork(duration=timedelta(0))
@@ -74,12 +73,6 @@ def two_phases(hello: str = "P P", world: str = "P") -> PlanBoard:
         for i, letter in enumerate(letters):
             board.phases[index].set(i, STATES[letter])
     return board
-
-
-def carry_out(board: PlanBoard, decision: Decision) -> None:
-    apply_plan(board, decision)
-    for order in decision.orders:
-        apply_order(board.phases[order.phase], order, NOW)
 
 
 def tell(

@@ -1,13 +1,13 @@
 """What `explain` says would move an element, does move it (domain.explain)."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from temporal_plans.cli.explaining import explanation_lines
 from temporal_plans.domain.board import PhaseBoard, PlanBoard
-from temporal_plans.domain.commands import Command, Verb, apply_order, apply_plan, decide
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.explain import explain
 from temporal_plans.domain.plan import (
     ApprovalWork,
@@ -18,8 +18,8 @@ from temporal_plans.domain.plan import (
     StrategySpec,
 )
 from temporal_plans.domain.transitions import awaiting, failed
+from unit.board_kit import NOW, tell
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SLEEP = SleepWork(duration=timedelta(seconds=1))
 CANARY = StrategySpec(name="canary")
 
@@ -39,12 +39,7 @@ def board(
 
 def give(plans: PlanBoard, verb: Verb, *names: str) -> bool:
     """A command; whether it changed anything."""
-    phase, step = (*names, "", "")[:2]
-    decision = decide(plans, "p", verb, Command(phase=phase, step=step))
-    apply_plan(plans, decision)
-    for order in decision.orders:
-        apply_order(plans.phases[order.phase], order, NOW)
-    return decision.outcome.changed
+    return tell(plans, verb, *names).changed
 
 
 def interrupted(*names: str) -> PlanBoard:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.board import PhaseState, PlanBoard, PlanState
-from temporal_plans.domain.commands import Command, Verb, apply_order, apply_plan, decide
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.comparison import relabelled
 from temporal_plans.domain.generation import generate
 from temporal_plans.domain.initial_state import Former, initial_state
@@ -35,6 +35,7 @@ from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.domain.task_record import TaskRecord
 from temporal_plans.domain.transitions import StepState, reported
+from unit.board_kit import tell
 from unit.services import by_name, config, pod, record, service, task
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -248,11 +249,7 @@ def reads(board: PlanBoard) -> list[str]:
 
 
 def proceed(board: PlanBoard, phase: str) -> None:
-    decision = decide(board, "svc/deploy", Verb.CONTINUE, Command(phase=phase))
-    assert decision.outcome.code == 200
-    apply_plan(board, decision)
-    for order in decision.orders:
-        apply_order(board.phases[order.phase], order, NOW)
+    assert tell(board, Verb.CONTINUE, phase).code == 200
 
 
 def complete(board: PlanBoard, phase: int, *steps: int) -> None:

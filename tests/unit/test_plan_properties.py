@@ -20,8 +20,6 @@ from temporal_plans.domain.commands import (
     Command,
     CommandRefused,
     Verb,
-    apply_order,
-    apply_plan,
     decide,
 )
 from temporal_plans.domain.leases import Lease, LeaseState, request
@@ -52,6 +50,7 @@ from temporal_plans.domain.transitions import (
     prepared,
     reported,
 )
+from unit.board_kit import carry_out
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Place = tuple[int, int, int]
@@ -345,9 +344,7 @@ class Engine:
             return
         assert board.state == before, "deciding changed something"
         event(f"{verb}: {decision.outcome.code}")
-        apply_plan(board, decision)
-        for order in decision.orders:
-            apply_order(board.phases[order.phase], order, NOW)
+        carry_out(board, decision)
         if not decision.outcome.changed:
             assert board.state == before
         for place in self.places(lambda state: True):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from temporal_plans.domain import standing
 from temporal_plans.domain.board import PhaseBoard, PhaseState, PlanBoard
-from temporal_plans.domain.commands import Command, Verb, apply_order, apply_plan, decide
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.explain import Cause, explain
 from temporal_plans.domain.plan import (
@@ -34,6 +34,7 @@ from temporal_plans.domain.transitions import (
     restarted,
     working,
 )
+from unit.board_kit import tell
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 REMOVALS: list[Work] = [
@@ -51,14 +52,6 @@ def phase(name: str, work: Work | None = None) -> PhaseSpec:
 def plan(*phases: PhaseSpec, standing: bool = True, faults: tuple[str, ...] = ()) -> PlanBoard:
     spec = PlanSpec(name="recovery", strategy=StrategySpec(name="parallel"), phases=phases)
     return PlanBoard(spec, standing=standing, faults=faults)
-
-
-def tell(board: PlanBoard, verb: Verb, phase: str = "") -> int:
-    decision = decide(board, "svc/recovery", verb, Command(phase=phase))
-    apply_plan(board, decision)
-    for order in decision.orders:
-        apply_order(board.phases[order.phase], order, NOW)
-    return decision.outcome.code
 
 
 def ended(ago: timedelta) -> PhaseBoard:
@@ -117,23 +110,23 @@ def test_gates_of_a_plan_move_up_with_their_phases() -> None:
 def test_an_interrupt_of_a_complete_standing_plan_holds() -> None:
     board = plan()
     assert board.complete
-    assert [tell(board, Verb.INTERRUPT), tell(board, Verb.INTERRUPT)] == [200, 208]
+    assert [tell(board, Verb.INTERRUPT).code, tell(board, Verb.INTERRUPT).code] == [200, 208]
     assert board.waits() == ("the plan is interrupted",)
     assert "wait for continue" in explain(board, None, None).explanations[0].text
     board.put(phase("a"), PhaseState())
     assert (board.status, board.candidates()) == (Status.WAITING, [])
     board.drop(0)
-    assert [tell(board, Verb.CONTINUE), tell(board, Verb.CONTINUE)] == [200, 208]
+    assert [tell(board, Verb.CONTINUE).code, tell(board, Verb.CONTINUE).code] == [200, 208]
     board.put(phase("a"), PhaseState())
     assert board.candidates() == [0]
 
 
 def test_start_repeats_nothing_that_a_standing_plan_has_done() -> None:
     board = plan(phase("a"))
-    assert tell(board, Verb.FORCE_COMPLETE) == 200
-    assert tell(board, Verb.START) == 200
+    assert tell(board, Verb.FORCE_COMPLETE).code == 200
+    assert tell(board, Verb.START).code == 200
     assert board.complete
-    assert tell(board, Verb.RESTART, "a") == 200
+    assert tell(board, Verb.RESTART, "a").code == 200
     assert not board.complete
 
 
@@ -178,18 +171,18 @@ def test_faults_read_error_and_hold_nothing_up() -> None:
     first, *rest = explain(board, None, None).explanations
     assert (first.cause, first.text) == (Cause.ERROR, "count: too low")
     assert rest, "and what the phases wait for"
-    assert tell(board, Verb.INTERRUPT) == 200
-    assert tell(board, Verb.CONTINUE) == 200
+    assert tell(board, Verb.INTERRUPT).code == 200
+    assert tell(board, Verb.CONTINUE).code == 200
     assert not board.interrupted
     board.phases[0].set(0, completed(StepState(), NOW))
     assert not board.complete
-    assert tell(board, Verb.FORCE_COMPLETE) == 200
+    assert tell(board, Verb.FORCE_COMPLETE).code == 200
     assert board.complete
 
 
 def test_restart_does_not_clear_faults() -> None:
     board = plan(phase("a"), standing=False, faults=("refused",))
-    assert tell(board, Verb.RESTART) == 200
+    assert tell(board, Verb.RESTART).code == 200
     assert board.faults == ("refused",)
 
 

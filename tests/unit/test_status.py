@@ -9,7 +9,7 @@ import pytest
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.board import PhaseState, PlanBoard, PlanState
-from temporal_plans.domain.commands import Command, Verb, apply_order, apply_plan, decide
+from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.plan import PhaseSpec, PlanSpec, SleepWork, StepSpec, StrategySpec
 from temporal_plans.domain.status import Status, aggregate, least
 from temporal_plans.domain.transitions import (
@@ -20,6 +20,7 @@ from temporal_plans.domain.transitions import (
     failed,
     prepared,
 )
+from unit.board_kit import tell
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = SleepWork(duration=timedelta(seconds=1))
@@ -99,10 +100,7 @@ Event = Callable[[PlanBoard], None]
 
 def told(verb: Verb, phase: str = "") -> Event:
     def event(board: PlanBoard) -> None:
-        decision = decide(board, "plan", verb, Command(phase=phase))
-        apply_plan(board, decision)
-        for order in decision.orders:
-            apply_order(board.phases[order.phase], order, NOW)
+        tell(board, verb, phase)
 
     return event
 

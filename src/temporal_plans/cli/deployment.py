@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from temporal_plans.cli.files import FileKind, expect, rendered, values_for
+from temporal_plans.cli.files import FileKind, environment, expect, rendered
 from temporal_plans.client.services import Deployment
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.errors import Problem, SpecError
@@ -24,7 +24,7 @@ def deployment(
     """The service in a file. Its values also say how failed tasks are tried again and when pods are
     replaced (reference 3.9, 6.5). Raises SpecError, typer.BadParameter."""
     expect(path, FileKind.SERVICE)
-    values = values_for(path, given, files)
+    values = environment(path, given, files)
     backoff, recovery = _policies(values)
     return Deployment(
         spec=rendered(path, values),

@@ -29,7 +29,7 @@ def service_file(
     path: Path, given: Iterable[str] | None, files: Iterable[Path] | None
 ) -> ServiceSpec:
     """The service in a file, rendered with what was given. Raises SpecError, typer.BadParameter."""
-    return rendered(path, values_for(path, given, files))
+    return rendered(path, environment(path, given, files))
 
 
 def rendered(path: Path, values: Mapping[str, str]) -> ServiceSpec:
@@ -43,28 +43,20 @@ def rendered(path: Path, values: Mapping[str, str]) -> ServiceSpec:
         raise SpecError([*error.problems, hint], source=error.source) from error
 
 
-def environment(given: Iterable[str] | None, files: Iterable[Path] | None) -> dict[str, str]:
-    """The values for a service file: of the files in order, then those that were given singly.
+def environment(
+    service: Path, given: Iterable[str] | None, files: Iterable[Path] | None
+) -> dict[str, str]:
+    """The values for a service file: of the files in order, then those that were given singly. A
+    note tells which of the latter it does not use.
 
     Raises SpecError for a file that is none of NAME=VALUE lines; typer.BadParameter for a value.
     """
     values: dict[str, str] = {}
     for path in files or ():
         values |= parse_env_file(read_text(path), source=path.name)
-    return values | pairs(given or (), "-e")
-
-
-def values_for(
-    path: Path, given: Iterable[str] | None, files: Iterable[Path] | None
-) -> dict[str, str]:
-    """The values for this service file, with a note about those that it does not use.
-
-    Raises what ``environment`` does.
-    """
-    given = list(given or ())
-    values = environment(given, files)
-    tell_unused(path, pairs(given, "-e"))
-    return values
+    singly = pairs(given or (), "-e")
+    tell_unused(service, singly)
+    return values | singly
 
 
 def kind_of(path: Path) -> FileKind:

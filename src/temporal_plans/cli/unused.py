@@ -5,7 +5,7 @@ from pathlib import Path
 
 from temporal_plans.cli.output import note
 from temporal_plans.domain import backoff, recovery_policy
-from temporal_plans.domain.names import close
+from temporal_plans.domain.names import did_you_mean
 from temporal_plans.loading import taskcfg
 from temporal_plans.loading.mustache import names_in
 from temporal_plans.loading.service import read_text
@@ -24,6 +24,5 @@ def tell_unused(path: Path, given: Iterable[str]) -> None:
     known = known | _POLICIES
     for name in given:
         if name not in known and not name.startswith(taskcfg.PREFIX):
-            meant = close(name, known)
-            hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
-            note(f"{path.name} does not use the value {name}{hint}")
+            said = (f"{path.name} does not use the value {name}", did_you_mean(name, known))
+            note("; ".join(filter(None, said)))

@@ -37,14 +37,15 @@ def bounded(name: str, limit: int = MAX_NAME) -> str:
     return name[: limit - len(mark)] + mark
 
 
-def close(word: str, known: Iterable[str]) -> list[str]:
-    """The known words that are like it, the likest first; three at the most."""
-    return get_close_matches(word, sorted(set(known)), n=3, cutoff=0.6)
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known words that are like an unknown one, as a question; empty when none is."""
+    close = get_close_matches(word, sorted(set(known)), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """What to write instead of an unknown word: the close ones, else all of them."""
     options = sorted(set(known))
-    if meant := close(word, options):
-        return f"did you mean {' or '.join(meant)}?"
+    if question := did_you_mean(word, options):
+        return question
     return f"use one of: {', '.join(options)}" if options else ""

@@ -97,7 +97,8 @@ class PlansPlugin(SimplePlugin):
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """The activities need the client of the worker that they are made for."""
+        """The activities need the client of the worker that they are made for, and the sandbox its
+        converter."""
         config = super().configure_worker(config)
         client = config.get("client")
         if client is not None:

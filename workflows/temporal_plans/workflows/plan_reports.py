@@ -39,7 +39,7 @@ class PlanReports:
         self._revisions = revisions
         self._context = context
         self._told: _News | None = None
-        self._next = workflow.now()
+        self._not_before = workflow.now()
         self._telling = asyncio.Lock()
 
     def begin_anew(self) -> None:
@@ -51,7 +51,7 @@ class PlanReports:
         call it open."""
         while True:
             await workflow.wait_condition(lambda: task.over or self._has_news())
-            early = self._next - workflow.now()
+            early = self._not_before - workflow.now()
             if early > timedelta(0):
                 await wait_or_timeout(lambda: task.over, early)
             if task.over:
@@ -62,7 +62,7 @@ class PlanReports:
             workflow.set_current_details(details(self._board))
             if self._context is not None:
                 await self._tell(self._told, open=True)
-                self._next = workflow.now() + PACE
+                self._not_before = workflow.now() + PACE
 
     async def end(self, *, superseded: bool) -> None:
         """The last report; what was forced is told with it."""
