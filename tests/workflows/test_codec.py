@@ -19,11 +19,10 @@ from temporalio.converter import (
 )
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from temporal_plans.domain.status import Status
 from temporal_plans.worker.plugin import PlansPlugin
-from temporal_plans.worker.sandbox import ContextFreeSandbox
+from temporal_plans.worker.sandbox import PlansSandbox
 from workflows.plan_kit import Kit, Recorder, steps
 
 SEALED = b"sealed"
@@ -57,25 +56,25 @@ class Seal(PayloadCodec, WithSerializationContext):
 
 
 CONVERTERS = [
-    pytest.param(pydantic_data_converter, ContextFreeSandbox, id="no-codec"),
+    pytest.param(pydantic_data_converter, False, id="no-codec"),
     pytest.param(
-        dataclasses.replace(pydantic_data_converter, payload_codec=Seal()),
-        SandboxedWorkflowRunner,
-        id="a-codec",
+        dataclasses.replace(pydantic_data_converter, payload_codec=Seal()), True, id="a-codec"
     ),
 ]
 
 
-@pytest.mark.parametrize(("converter", "sandbox"), CONVERTERS)
+@pytest.mark.parametrize(("converter", "contexts"), CONVERTERS)
 async def test_a_plan_runs(
-    env: WorkflowEnvironment, converter: DataConverter, sandbox: type[SandboxedWorkflowRunner]
+    env: WorkflowEnvironment, converter: DataConverter, contexts: bool
 ) -> None:
     plugin, recorder, queue = PlansPlugin(), Recorder(), f"plans-{uuid4()}"
     client = await Client.connect(
         env.client.service_client.config.target_host, plugins=[plugin], data_converter=converter
     )
     config = plugin.configure_worker({"client": client, "task_queue": queue})
-    assert type(config.get("workflow_runner")) is sandbox
+    runner = config.get("workflow_runner")
+    assert isinstance(runner, PlansSandbox)
+    assert runner.contexts is contexts
     async with Worker(
         client,
         task_queue=queue,

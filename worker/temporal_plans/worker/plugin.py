@@ -27,7 +27,7 @@ from temporal_plans.domain.model import build_all
 from temporal_plans.domain.plan_customizer import PlanCustomizer
 from temporal_plans.domain.recovery_book import Recoverer
 from temporal_plans.domain.strategies import NAMES, Select
-from temporal_plans.worker.sandbox import ContextFreeSandbox, looks_at_contexts
+from temporal_plans.worker.sandbox import PlansSandbox, looks_at_contexts
 from temporal_plans.worker.steady_runner import Evictions, SteadyRunner
 from temporal_plans.workflows.guard import PlansInterceptor
 from temporal_plans.workflows.phase import Phase
@@ -107,7 +107,7 @@ class PlansPlugin(SimplePlugin):
                 *activities(client, self._registry),
             ]
             if (runner := config.get("workflow_runner")) is not None:
-                config["workflow_runner"] = _as_needed(runner, client.data_converter)
+                config["workflow_runner"] = _in_our_sandbox(runner, client.data_converter)
         return config
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
@@ -159,10 +159,14 @@ def _runner(runner: WorkflowRunner | None, passthrough: Sequence[str]) -> Workfl
     return SteadyRunner() if type(runner) is UnsandboxedWorkflowRunner else runner
 
 
-def _as_needed(runner: WorkflowRunner, converter: DataConverter) -> WorkflowRunner:
-    if type(runner) is not SandboxedWorkflowRunner or looks_at_contexts(converter):
+def _in_our_sandbox(runner: WorkflowRunner, converter: DataConverter) -> WorkflowRunner:
+    if type(runner) is not SandboxedWorkflowRunner:
         return runner
-    return ContextFreeSandbox(restrictions=runner.restrictions, runner_class=runner.runner_class)
+    return PlansSandbox(
+        restrictions=runner.restrictions,
+        runner_class=runner.runner_class,
+        contexts=looks_at_contexts(converter),
+    )
 
 
 def _steady(runner: type[WorkflowRunner]) -> type[WorkflowRunner]:

@@ -1,8 +1,11 @@
-"""The SDK's workflow sandbox, without what it does for codecs where there is none.
+"""The SDK's workflow sandbox, but for two things.
 
-For every payload that a workflow takes in or gives out, a worker asks its run twice, and each time
-inside the sandbox, for whom the payload is: a codec or an external storage may want to know. To
-enter the sandbox so often takes a fifth of a worker's time, more than the workflows' own code.
+Interruptions do no harm to its runs (``interruption``).
+
+And without a codec it doesn't do what the SDK does for one. For every payload that a workflow takes
+in or gives out, a worker asks its run twice, and each time inside the sandbox, for whom the payload
+is: a codec or an external storage may want to know. To enter the sandbox so often takes a fifth of
+a worker's time, more than the workflows' own code.
 """
 
 from dataclasses import dataclass
@@ -10,6 +13,8 @@ from dataclasses import dataclass
 from temporalio.converter import DataConverter, SerializationContext, StorageDriverStoreContext
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+from temporal_plans.worker import interruption
 
 _NOBODY = StorageDriverStoreContext(target=None)
 
@@ -20,11 +25,16 @@ def looks_at_contexts(converter: DataConverter) -> bool:
 
 
 @dataclass(frozen=True)
-class ContextFreeSandbox(SandboxedWorkflowRunner):
-    """For workers whose converter never looks at the contexts of payloads."""
+class PlansSandbox(SandboxedWorkflowRunner):
+    """``contexts`` is whether the worker's converter looks at the contexts of payloads."""
+
+    contexts: bool = True
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         instance = super().create_instance(det)
+        interruption.contain(instance)
+        if self.contexts:
+            return instance
         instance.get_serialization_context = _no_context  # type: ignore[method-assign]
         instance.get_external_store_context = _no_target  # type: ignore[method-assign]
         return instance

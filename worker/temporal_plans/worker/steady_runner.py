@@ -41,6 +41,8 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
+from temporal_plans.worker import interruption
+
 MEMO = "turn"
 """The memo that a turn leaves behind which came to nothing."""
 
@@ -119,6 +121,7 @@ class SteadyRunner(UnsandboxedWorkflowRunner):
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         instance = super().create_instance(det)
+        interruption.contain(instance)
         if not det.defn.cls.__module__.startswith(OURS):
             return instance
         evict = cast(Evict, det.extern_functions.get(EVICT, _nobody))
