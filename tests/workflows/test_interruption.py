@@ -13,7 +13,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
-from temporalio.worker import _workflow_instance as instances
+from temporalio.worker import _workflow_instance as instances  # pyright: ignore[reportPrivateUsage]
 
 from temporal_plans.worker import steady_runner
 from temporal_plans.worker.plugin import PlansPlugin
