@@ -3,6 +3,10 @@ for a look costs the server and the worker something too."""
 
 import asyncio
 
+PATIENCE = 150.0
+"""Seconds that a test waits for what comes at once, or in some seconds, when all is well. A busy
+machine may take ten times as long, and waiting costs only the test that fails."""
+
 
 class Pauses:
     """``await pauses.pause()`` in a loop that has a deadline of its own. Times are in seconds."""

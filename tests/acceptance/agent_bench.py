@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from temporalio.client import Client
 
+from pauses import PATIENCE
 from temporal_plans.activities.agent.layout import TaskDir, WorkDir
 from temporal_plans.activities.agent.outbox import Outbox
 from temporal_plans.activities.agent.pods import PodSource
@@ -28,15 +29,12 @@ from temporal_plans.messages.cluster import LaunchInput, TaskLaunch
 
 T = TypeVar("T")
 
-WAIT = 20.0
-"""Seconds until a test stops waiting for what should come in a fraction of one."""
-
 
 async def eventually(condition: Callable[[], bool], what: str) -> None:
     """Returns when the condition holds; AssertionError when it doesn't for long."""
-    deadline = time.monotonic() + WAIT
+    deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"waited {WAIT:g} s in vain: {what}"
+        assert time.monotonic() < deadline, f"waited {PATIENCE:g} s in vain: {what}"
         await asyncio.sleep(0.01)
 
 
@@ -167,7 +165,7 @@ class Bench:
 
 async def within(work: Awaitable[T]) -> T:
     """The result of what should take a fraction of a second; TimeoutError when it doesn't come."""
-    async with asyncio.timeout(WAIT):
+    async with asyncio.timeout(PATIENCE):
         return await work
 
 

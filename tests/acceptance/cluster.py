@@ -21,7 +21,7 @@ from temporalio.service import RPCError
 
 from acceptance import real_tasks
 from acceptance.programs import Member, Program, Said, Server, run
-from pauses import Pauses
+from pauses import PATIENCE, Pauses
 from temporal_plans.client.connection import Connection, ServerUnreachableError, connect
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
@@ -33,9 +33,6 @@ from temporal_plans.messages.plan import PhaseView, PlanView, StepView
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(sys.executable).parent
-
-PATIENCE = 60.0
-"""Seconds that something may take that should take a few."""
 
 Answer = TypeVar("Answer")
 

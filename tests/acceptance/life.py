@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from acceptance import real_tasks
-from acceptance.cluster import PATIENCE, Cluster, statuses, steps
+from acceptance.cluster import Cluster, statuses, steps
+from pauses import PATIENCE
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.services import Deployment

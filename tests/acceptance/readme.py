@@ -18,17 +18,15 @@ from pathlib import Path
 
 from acceptance.cluster import PROGRAMS, ROOT
 from acceptance.programs import Said, run
+from pauses import PATIENCE
 
 README = ROOT / "README.md"
 
 WALKTHROUGH = "A change of twenty pods, and one crashes"
 """The title of the section that has a test of its own."""
 
-LIMIT = 120.0
+LIMIT = 300.0
 """Seconds that a command may take."""
-
-PATIENCE = 40.0
-"""Seconds until a command that looks must have seen what README.md says."""
 
 PAUSE = 0.5
 """Seconds between two looks."""

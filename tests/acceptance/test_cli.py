@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from acceptance.programs import free_port
+from pauses import PATIENCE
 
 PROGRAMS = Path(sys.executable).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HELLO = EXAMPLES / "hello-world"
 DEPLOY = ("deploy", str(HELLO / "svc.yml"), "--env-file", str(HELLO / "hello-world.env"))
 
-PATIENCE = 60.0
 """Seconds that something may take that should take a few."""
 
 

@@ -134,7 +134,7 @@ async def cluster_of_its_own() -> AsyncIterator[Cluster]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 async def test_the_commands_of_the_readme(cluster_of_its_own: Cluster, workplace: Path) -> None:
     markdown = without_section(README.read_text(), WALKTHROUGH)
     await run_all(markdown, cluster_of_its_own.env, workplace)

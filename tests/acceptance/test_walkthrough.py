@@ -27,7 +27,7 @@ def test_three_continues_lead_through_the_canary() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(1800)
 async def test_the_walk_through(fresh_cluster: Cluster) -> None:
     directory = fresh_cluster.directory / "project"
     directory.mkdir()

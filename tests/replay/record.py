@@ -34,7 +34,7 @@ from temporal_plans.worker.plugin import PlansPlugin
 from workflows.plan_kit import Kit, Recorder, statuses, steps
 
 HISTORIES = Path(__file__).with_name("histories")
-LIMIT = 60.0
+LIMIT = 150.0
 
 SERVICE = """
 name: recorded

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from acceptance.histories import assert_all_replays
-from pauses import Pauses
+from pauses import PATIENCE, Pauses
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import (
@@ -27,8 +27,6 @@ from temporal_plans.messages.plan import (
     PlanView,
 )
 from temporal_plans.worker.plugin import PlansPlugin
-
-DEADLINE = 30.0
 
 REPLAYED = (
     "WorkflowType IN ('Plan', 'Phase', 'Step', 'Service')"
@@ -111,7 +109,7 @@ class Run:
 
     async def until(self, condition: Callable[[PlanView], bool]) -> PlanView:
         """The first view of which that is true."""
-        end, pauses = time.monotonic() + DEADLINE, Pauses()
+        end, pauses = time.monotonic() + PATIENCE, Pauses()
         while True:
             view = await self.view()
             if condition(view):
@@ -123,7 +121,7 @@ class Run:
         return await self.until(lambda view: view.status is status)
 
     async def result(self) -> PlanResult:
-        return await asyncio.wait_for(self.handle.result(), DEADLINE)
+        return await asyncio.wait_for(self.handle.result(), PATIENCE)
 
 
 def statuses(view: PlanView, phase: int = 0) -> list[str]:

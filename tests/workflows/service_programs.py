@@ -11,7 +11,7 @@ from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
-from pauses import Pauses
+from pauses import PATIENCE, Pauses
 from workflows.pool_programs import BareAgent
 
 with workflow.unsafe.imports_passed_through():
@@ -51,7 +51,6 @@ with workflow.unsafe.imports_passed_through():
         SubscribeMessage,
     )
 
-DEADLINE = 30.0
 POD = "web"
 
 
@@ -217,7 +216,7 @@ class ServiceKit:
 
     async def until(self, condition: Callable[[Told], bool]) -> Told:
         """The first of what it was told for which that is true."""
-        end, pauses = time.monotonic() + DEADLINE, Pauses()
+        end, pauses = time.monotonic() + PATIENCE, Pauses()
         while True:
             told = await self.told()
             if condition(told):

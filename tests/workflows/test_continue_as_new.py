@@ -9,9 +9,10 @@ import pytest_asyncio
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
+from pauses import PATIENCE
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
-from workflows.plan_kit import DEADLINE, Kit, Run, kit, statuses, steps
+from workflows.plan_kit import Kit, Run, kit, statuses, steps
 
 MODES = pytest.mark.parametrize(
     ("mode", "count"),
@@ -42,7 +43,7 @@ async def runs_of(client: Client, workflow_id: str) -> int:
 
 async def several_runs(client: Client, workflow_id: str) -> None:
     """Until the workflow has continued as new, which it does when it comes to it."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + PATIENCE
     while await runs_of(client, workflow_id) == 1:
         assert time.monotonic() < end, f"{workflow_id} has not continued as new"
         await asyncio.sleep(0.05)

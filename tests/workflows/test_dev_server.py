@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from temporalio.client import Client
 
+from pauses import PATIENCE
 from temporal_plans.worker.dev import (
     DatabaseInUseError,
     DevServer,
@@ -46,7 +47,7 @@ def _lives(pid: int) -> bool:
 
 
 async def _until_gone(pid: int) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE):
         while _lives(pid):
             await asyncio.sleep(0.02)
 
@@ -120,7 +121,7 @@ async def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
         sys.executable, "-c", PARENT, str(database), stdout=subprocess.PIPE
     )
     assert parent.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         pid = int(await parent.stdout.readline())
     parent.kill()
     await parent.wait()

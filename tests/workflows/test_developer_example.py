@@ -27,7 +27,7 @@ from temporal_plans.worker.dev import DevServer
 pytestmark = pytest.mark.cached("its workers are processes")
 
 PROJECT = Path(__file__).parents[2] / "examples" / "developer"
-PATIENCE = timedelta(seconds=60)
+PATIENCE = timedelta(seconds=150)
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from pauses import PATIENCE
 from temporal_plans.client import gateway as module
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.gateway import (
@@ -182,7 +183,7 @@ async def test_the_list_has_one_run_of_each_workflow(gateway: TemporalGateway) -
     notebook = await ended(gateway)
     await gateway.start("Notebook", notebook, Note())
     query = f"WorkflowId = '{notebook}'"
-    async with asyncio.timeout(10):  # visibility follows a moment later
+    async with asyncio.timeout(PATIENCE):  # visibility follows a moment later
         while [run.ended for run in await gateway.list(query, 10)] != [None]:
             await asyncio.sleep(0.05)
 

@@ -15,6 +15,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from temporalio.worker import _workflow_instance as instances  # pyright: ignore[reportPrivateUsage]
 
+from pauses import PATIENCE
 from temporal_plans.worker import steady_runner
 from temporal_plans.worker.plugin import PlansPlugin
 from workflows.clock_program import Doorbell
@@ -47,7 +48,7 @@ async def test_the_run_goes_on(
         assert await handle.execute_update(Doorbell.knock) == 1
         lingering.once()
         await handle.signal(Doorbell.ring)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert await handle.execute_update(Doorbell.knock) == 3
         await handle.terminate()
     assert lingering.done

@@ -18,7 +18,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from pauses import Pauses
+from pauses import PATIENCE, Pauses
 from temporal_plans.activities.configurations import ConfigurationActivities
 from temporal_plans.activities.plans import PlanActivities
 from temporal_plans.domain.cluster import Reservation
@@ -196,7 +196,7 @@ class LongLife:
     async def until_all_run(self, but: frozenset[str] = frozenset()) -> list[str]:
         """Until all tasks run, none under one of these ids; their ids."""
         pauses = Pauses()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 status: ServiceStatus = await self.handle.query("status", result_type=ServiceStatus)
                 if status.running == PODS * TASKS:
@@ -269,6 +269,7 @@ async def test_ten_thousand_failures(env: WorkflowEnvironment) -> None:
         life = LongLife(handle)
         first = (await handle.describe()).run_id
         ids = await life.until_all_run()
+        young = await life.slowest_answer()
         memory, carried = 0, 0
         for round in range(ROUNDS):
             ids = await life.fail_all(ids)
@@ -278,7 +279,8 @@ async def test_ten_thousand_failures(env: WorkflowEnvironment) -> None:
         described = await handle.describe()
         assert described.run_id != first
         assert described.history_length < 5000
-        assert await life.slowest_answer() < 0.05
+        # 50 ms; on a machine that is busy all along, what it takes at the beginning says how busy.
+        assert await life.slowest_answer() < max(0.05, 5 * young)
         assert await life.carried() < 1.5 * carried
         assert _memory() < memory + 40_000
         for workflow_id in (handle.id, f"{name}/recovery"):

@@ -8,6 +8,7 @@ import pytest_asyncio
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.testing import WorkflowEnvironment
 
+from pauses import PATIENCE
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
 from workflows.plan_kit import Kit, kit, statuses, steps
@@ -198,14 +199,14 @@ async def test_malformed_input_fails_at_once(plans: Kit) -> None:
         "Plan", {"name": "x", "fases": []}, id="malformed", task_queue=plans.queue
     )
     with pytest.raises(WorkflowFailureError) as failed:
-        await asyncio.wait_for(handle.result(), 20)
+        await asyncio.wait_for(handle.result(), PATIENCE)
     assert "fases" in str(failed.value.cause)
 
 
 async def test_an_unknown_workflow_type_fails_at_once(plans: Kit) -> None:
     handle = await plans.client.start_workflow("Paln", id="typo", task_queue=plans.queue)
     with pytest.raises(WorkflowFailureError) as failed:
-        await asyncio.wait_for(handle.result(), 20)
+        await asyncio.wait_for(handle.result(), PATIENCE)
     assert "did you mean Plan" in str(failed.value.cause)
 
 
@@ -239,7 +240,7 @@ async def test_names_that_make_ids_too_long_are_refused(plans: Kit) -> None:
     input = {"name": "x", "phases": {"p" * 200: {"steps": {"s" * 200: {"approval": True}}}}}
     handle = await plans.client.start_workflow("Plan", input, id="i" * 600, task_queue=plans.queue)
     with pytest.raises(WorkflowFailureError) as failed:
-        await asyncio.wait_for(handle.result(), 20)
+        await asyncio.wait_for(handle.result(), PATIENCE)
     assert "use shorter names" in str(failed.value.cause)
 
 

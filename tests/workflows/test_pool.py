@@ -18,7 +18,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.worker import Replayer, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from pauses import Pauses
+from pauses import PATIENCE, Pauses
 from temporal_plans.activities.offers import OfferActivities, release_in_pool, reserve_in_pool
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.messages.cluster import (
@@ -94,9 +94,9 @@ class World:
         status: PoolStatus = await self.handle.query("status", result_type=PoolStatus)
         return status
 
-    async def until(self, holds: Callable[[PoolStatus], bool], seconds: float = 20) -> PoolStatus:
+    async def until(self, holds: Callable[[PoolStatus], bool]) -> PoolStatus:
         status, pauses = await self.status(), Pauses()
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(PATIENCE):
             while not holds(status):
                 await pauses.pause()
                 status = await self.status()
@@ -122,7 +122,7 @@ class World:
 
 
 async def until(ask: Callable[[], Awaitable[object]], expected: object) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while await ask() != expected:
             await asyncio.sleep(0.05)
 
@@ -245,7 +245,7 @@ async def test_an_agent_that_hangs_destroying_does_not_keep_it_from_continuing(
     )
     await world.until(lambda status: not status.reservations)
     first_run = (await world.handle.describe()).run_id
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while (await world.handle.describe()).run_id == first_run:
             await agent.register()
     assert agent.destroyed == []

@@ -12,6 +12,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, Wor
 from temporalio.exceptions import CancelledError, FailureError
 from temporalio.testing import WorkflowEnvironment
 
+from pauses import PATIENCE
 from temporal_plans.activities import scheduled
 from temporal_plans.client.errors import Refused, ScheduleNotFound
 from temporal_plans.client.gateway import TemporalGateway
@@ -25,7 +26,6 @@ from temporal_plans.messages.scheduled import ScheduledPlan, ScheduledResult
 from temporal_plans.messages.service import ServiceInput
 from workflows.plan_kit import Kit, kit, steps
 
-DEADLINE = 30.0
 NIGHTLY = Timetable(cron=("0 3 * * *",), time_zone="Europe/Oslo")
 
 POD = PodSpec(
@@ -74,7 +74,7 @@ async def _true(value: bool) -> bool:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + PATIENCE
     while not await condition():
         assert time.monotonic() < end, "not in time"
         await asyncio.sleep(0.05)
@@ -82,7 +82,7 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 async def failure_of(run: WorkflowHandle[object, ScheduledResult]) -> str:
     with pytest.raises(WorkflowFailureError) as failed:
-        await asyncio.wait_for(run.result(), DEADLINE)
+        await asyncio.wait_for(run.result(), PATIENCE)
     cause: BaseException | None = failed.value.cause
     while isinstance(cause, FailureError) and cause.cause is not None:
         cause = cause.cause
@@ -130,7 +130,7 @@ async def test_a_run_lasts_until_the_plan_is_complete(clock: Clock) -> None:
     await clock.begun()
     assert (await run.describe()).status is WorkflowExecutionStatus.RUNNING
     gate.set()
-    result = await asyncio.wait_for(run.result(), DEADLINE)
+    result = await asyncio.wait_for(run.result(), PATIENCE)
     assert result == ScheduledResult(plan_id=clock.backup, started=True, status=Status.COMPLETE)
     [entry] = (await clock.plans.log(clock.backup)).entries
     assert (entry.verb, entry.by) == ("start", f"schedule {clock.backup}")
@@ -139,7 +139,7 @@ async def test_a_run_lasts_until_the_plan_is_complete(clock: Clock) -> None:
 async def test_a_plan_that_has_ended_is_begun_anew_by_its_service(clock: Clock) -> None:
     for _ in range(2):
         run = await clock.begin()
-        assert (await asyncio.wait_for(run.result(), DEADLINE)).started
+        assert (await asyncio.wait_for(run.result(), PATIENCE)).started
     assert clock.kit.recorder.done.count("b") == 2
 
 
@@ -147,7 +147,7 @@ async def test_a_plan_at_work_is_left_alone(clock: Clock) -> None:
     gate = clock.kit.recorder.gates["b"] = asyncio.Event()
     await clock.plans.command(clock.backup, Verb.START, Command(by="me"))
     await clock.begun()
-    result = await asyncio.wait_for((await clock.begin()).result(), DEADLINE)
+    result = await asyncio.wait_for((await clock.begin()).result(), PATIENCE)
     assert not result.started
     assert "was at work already" in result.message
     gate.set()
@@ -191,7 +191,7 @@ async def test_cancelled_it_stops_the_plan(clock: Clock) -> None:
     await clock.begun()
     await run.cancel()
     with pytest.raises(WorkflowFailureError) as failed:
-        await asyncio.wait_for(run.result(), DEADLINE)
+        await asyncio.wait_for(run.result(), PATIENCE)
     assert isinstance(failed.value.cause, CancelledError)
     verbs = [entry.verb for entry in (await clock.plans.log(clock.backup)).entries]
     assert verbs == ["start", "stop"]

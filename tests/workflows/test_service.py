@@ -17,6 +17,7 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
+from pauses import PATIENCE
 from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
 from temporal_plans.activities.pods import PodActivities
 from temporal_plans.domain.cluster import Reservation
@@ -318,7 +319,7 @@ async def test_tasks_that_it_does_not_follow_are_gone(
 
 
 async def _heard(listener: "WorkflowHandle[Listener, None]", number: int) -> tuple[TaskStatus, ...]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while len(heard := (await listener.query(Listener.statuses)).statuses) < number:
             await asyncio.sleep(0.05)
     return heard
@@ -349,7 +350,7 @@ async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> Non
     agent = f"dead-{uuid4()}"
     zombie = report("zombie", 0, 1, TaskState.RUNNING).but(agent=agent)
     first = (await handle.describe()).run_id
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while (await handle.describe()).run_id == first:  # without a pause, as the agent reports
             await handle.signal("task_statuses", TaskStatuses(statuses=(zombie,)))
     killed: list[KillInput] = []
@@ -360,7 +361,7 @@ async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> Non
         return TaskStatuses()
 
     async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not killed or (await handle.describe()).raw_description.pending_activities:
                 await asyncio.sleep(0.05)
     assert {request.task_ids for request in killed} == {("zombie",)}
@@ -406,7 +407,7 @@ async def test_a_launch_that_nobody_ever_heard_of_keeps_no_service(plans: Kit) -
     )
     left = ServiceState(tasks={launch.name: launch}, uninstalling=True)
     handle = await started(plans, state=left)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await handle.result()
 
 
@@ -457,7 +458,7 @@ async def test_no_message_has_it_do_what_the_server_refuses(
     await handle.signal(signal, message)
     runs = report("one", 0, 1, TaskState.RUNNING)
     await handle.signal("task_statuses", TaskStatuses(statuses=(runs,)))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         for index in (1, 2, 3):  # what it answers to the signal is sent by and by
             await record(handle, index, f"later-{index}")
             await asyncio.sleep(0.3)
@@ -489,7 +490,7 @@ async def test_a_zombie_of_the_run_before_is_killed(plans: Kit) -> None:
     async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
         zombies = (TaskRef(task_id="zombie", agent=agent),)
         handle = await started(plans, state=ServiceState(doomed=zombies))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not killed:
                 await asyncio.sleep(0.05)
     assert killed == [("zombie",)]
@@ -500,7 +501,7 @@ async def test_parameters_that_a_plan_does_not_allow_are_refused(plans: Kit) -> 
     parameters = [{"name": "NAME", "required": True, "pattern": "[a-z]+"}]
     plan = PlanSpec.model_validate({"name": "deploy", "parameters": parameters, "phases": []})
     handle = await started(plans, plans=(plan,))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not (await status(handle)).plans:
             await asyncio.sleep(0.05)
     for given, problem in (

@@ -10,6 +10,7 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
+from pauses import PATIENCE
 from temporal_plans.worker import steady_runner
 from temporal_plans.worker.plugin import PlansPlugin
 from workflows.clock_program import Clock, Doorbell
@@ -24,7 +25,7 @@ async def test_an_update_after_turns_without_commands_replays(
     queue = f"clock-{uuid4()}"
     async with Worker(client, task_queue=queue, workflows=[Clock], max_cached_workflows=0):
         handle = await client.start_workflow(Clock.run, id=queue, task_queue=queue)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not await handle.query(Clock.rung):
                 await asyncio.sleep(0.02)
         assert await handle.execute_update(Clock.ask)
@@ -62,7 +63,7 @@ async def test_what_comes_while_a_query_waits_for_a_worker_replays(
     async with worker():
         for count, signal in enumerate(before, 1):
             await handle.signal(signal)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while await handle.query(Doorbell.rings) < min(count, before.count("ring")):
                     await asyncio.sleep(0.02)
             await asyncio.sleep(0.2)  # it must have slept, too
@@ -72,7 +73,7 @@ async def test_what_comes_while_a_query_waits_for_a_worker_replays(
     await asyncio.sleep(0.3)
     for _ in range(2):
         await handle.signal(Doorbell.ring)
-    async with worker(), asyncio.timeout(30):
+    async with worker(), asyncio.timeout(PATIENCE):
         await asked
         rings = before.count("ring") + 3
         assert await told in range(1, rings + 1)

@@ -19,6 +19,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from pauses import PATIENCE
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.telemetry import TelemetrySettingError, telemetry
 from temporal_plans.workflows.tracing import span
@@ -116,7 +117,7 @@ async def _program(
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.02)
 

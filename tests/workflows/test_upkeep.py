@@ -12,7 +12,7 @@ import pytest_asyncio
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.testing import WorkflowEnvironment
 
-from pauses import Pauses
+from pauses import PATIENCE, Pauses
 from temporal_plans.activities import upkeep
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.commands import Verb
@@ -70,7 +70,7 @@ class Cluster:
 
     async def until(self, agent: BareAgent, state: AgentState) -> None:
         pauses = Pauses()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while state not in [
                 one.state for one in (await self.status()).agents if one.info.id == agent.agent
             ]:
@@ -391,7 +391,7 @@ async def test_a_pod_that_is_given_up_moves_once(
     assert len(reservations) == 1, "tried again, it stays where it moved to"
     assert held.id not in reservations
     assert not former.launched
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while held.id not in former.destroyed:
             await asyncio.sleep(0.05)
     assert [one.key for one in (await cluster.status()).reservations] == [key]
