@@ -28,7 +28,7 @@ from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.status import Status
-from temporal_plans.messages.cluster import PoolStatus
+from temporal_plans.messages.cluster import PoolStatus, ReleaseRequest
 from temporal_plans.messages.plan import PhaseView, PlanView, StepView
 
 ROOT = Path(__file__).parents[2]
@@ -50,8 +50,9 @@ class Machine:
 
 THREE = tuple(Machine(name, f"{name}.example") for name in ("one", "two", "three"))
 
-QUICK_POOL = '{"check-owners-every": "1s", "grace": "1s"}'
-"""So that what terminated workflows held is free at once, and not in a minute."""
+POOL = '{"check-owners-every": "20s", "grace": "1s"}'
+"""So that what terminated workflows held is free soon, and not in a minute. To ask their owners
+every second takes a twentieth of a processor."""
 
 
 class Cluster:
@@ -82,7 +83,7 @@ class Cluster:
     def work_dir(self, agent: str) -> Path:
         return self.directory / "agents" / agent
 
-    async def start(self, *, pool: str = QUICK_POOL) -> None:
+    async def start(self, *, pool: str = POOL) -> None:
         """Start all, and wait until the agents have registered."""
         await self.server.start()
         await self.worker.start()
@@ -245,7 +246,26 @@ class Cluster:
 
     async def tear_down(self, service: str) -> None:
         """End a service as an operator would who has nothing but plain Temporal: terminate its
-        workflows. The pool finds out, and its agents end the tasks."""
+        workflows, and give up what it holds. The agents end its tasks."""
+        await self.terminate(service)
+        pool = (await self.bare_client()).get_workflow_handle("pool/default")
+
+        async def given_up() -> list[str]:
+            held = await self.pool()
+            keys = [one.key for one in held.reservations if one.owner == f"service/{service}"]
+            releases = (pool.execute_update("release", ReleaseRequest(key=key)) for key in keys)
+            await asyncio.gather(*releases)
+            return keys
+
+        await self.until(f"{service} holds nothing", given_up, lambda keys: not keys)
+
+        async def alive() -> list[str]:
+            return [task for task in self.running() if task.startswith(f"{service}__")]
+
+        await self.until(f"no task of {service} runs", alive, lambda tasks: not tasks)
+
+    async def terminate(self, service: str) -> None:
+        """End a service and its plans at once, and nothing else."""
         mine = f"WorkflowId STARTS_WITH '{service}/' OR WorkflowId = 'service/{service}'"
         query = f"({mine}) AND ExecutionStatus = 'Running'"
         client = await self.bare_client()
@@ -258,16 +278,6 @@ class Cluster:
             return running
 
         await self.until(f"no workflow of {service} runs", left, lambda running: not running)
-
-        def free(pool: PoolStatus) -> bool:
-            return all(one.owner != f"service/{service}" for one in pool.reservations)
-
-        await self.until(f"nothing is reserved for {service}", self.pool, free)
-
-        async def alive() -> list[str]:
-            return [task for task in self.running() if task.startswith(f"{service}__")]
-
-        await self.until(f"no task of {service} runs", alive, lambda tasks: not tasks)
 
     # --- making -----------------------------------------------------------------------------------
 
@@ -305,7 +315,7 @@ class Cluster:
 
 @asynccontextmanager
 async def running_cluster(
-    machines: Sequence[Machine] = THREE, *, pool: str = QUICK_POOL
+    machines: Sequence[Machine] = THREE, *, pool: str = POOL
 ) -> AsyncGenerator[Cluster]:
     """A cluster that is gone afterwards, files included.
 

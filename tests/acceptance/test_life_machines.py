@@ -22,7 +22,7 @@ from temporal_plans.domain.task import TaskState
 from temporal_plans.messages.cluster import PoolStatus
 from temporal_plans.messages.plan import PhaseView, PlanView
 
-POOL = '{"check-owners-every": "1s", "grace": "1s", "heartbeat": "4s", "give-up": "8s"}'
+POOL = '{"check-owners-every": "5s", "grace": "1s", "heartbeat": "4s", "give-up": "8s"}'
 WORKER = Path(__file__).with_name("developers_worker.py")
 
 
@@ -191,6 +191,14 @@ pods:
     tasks:
       server: {{goal: RUNNING, cmd: "{LOOP}", cpus: 0.1, memory: 32}}
 """
+
+
+async def test_what_a_terminated_service_held_is_free_again(machines: Cluster) -> None:
+    """Nobody gave it up; the pool finds out that its owner is no more."""
+    async with living(machines, "terminated", ANYWHERE.replace("count: 2", "count: 1")) as life:
+        await life.deployed()
+        await machines.terminate("terminated")
+        await life.until_gone()
 
 
 async def test_a_machine_that_an_operator_takes_away(machines: Cluster) -> None:

@@ -22,7 +22,7 @@ GIVE_UP = 6.0
 """Seconds after which the pool gives an agent up that is unreachable."""
 
 POOL = (
-    f'{{"heartbeat": "2s", "give-up": "{GIVE_UP:g}s", "check-owners-every": "2s", "grace": "2s"}}'
+    f'{{"heartbeat": "2s", "give-up": "{GIVE_UP:g}s", "check-owners-every": "6s", "grace": "2s"}}'
 )
 
 SETTLE = 3.0
