@@ -28,6 +28,11 @@ STARTER = "starter"
 gone, may have had a plan of the same id."""
 
 
+ATTEMPTS = 5
+"""Attempts to start a plan that want what its last run left. Then it begins without: a run that
+answers nobody must not keep the next one from its start."""
+
+
 class PlanActivities:
     """``client`` is where the plans run."""
 
@@ -78,7 +83,8 @@ class PlanActivities:
 
     async def _from_where_it_ended(self, start: PlanStart) -> PlanInput:
         """A plan that is begun anew has the state and the log of its last run, where that came to
-        an end; one that failed or was terminated begins from nothing."""
+        an end; one that failed or was terminated begins from nothing. Raises RPCError while the
+        server does not answer."""
         input = start.input
         if not input.first:
             return input.but(log=await self._log_of(start)) if start.keep_log else input
@@ -91,7 +97,8 @@ class PlanActivities:
             WorkflowQueryFailedError,
             WorkflowQueryRejectedError,
             RPCError,
-        ):
+        ) as error:
+            _try_again_after(error)
             return input.but(first=tuple(c for c in input.first if c.verb is Verb.START))
         kept = input.first[0].verb is Verb.RESTART
         arguments = result.view.parameters if kept else input.arguments
@@ -108,6 +115,7 @@ class PlanActivities:
                 "log", result_type=CommandLog, rpc_timeout=timedelta(seconds=10)
             )
         except (WorkflowQueryFailedError, WorkflowQueryRejectedError, RPCError) as error:
+            _try_again_after(error)
             activity.logger.info("%s has no log to go on from: %s", start.workflow_id, error)
             return CommandLog()
         return log
@@ -119,6 +127,13 @@ class PlanActivities:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
+
+
+def _try_again_after(error: Exception) -> None:
+    """Raise what may be over at the next attempt."""
+    passes = isinstance(error, RPCError) and error.status is not RPCStatusCode.NOT_FOUND
+    if passes and activity.info().attempt < ATTEMPTS:
+        raise error
 
 
 async def _start_of(described: WorkflowExecutionDescription) -> tuple[int, str]:
