@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from temporalio import activity, workflow
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pauses import PATIENCE
 from temporal_plans.client import gateway as module
+from temporal_plans.client.connection import AnswerLostError, ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.gateway import (
     Ended,
@@ -42,6 +45,7 @@ class Notebook:
 
     def __init__(self) -> None:
         self._end = ""
+        self._so_far = "so far"
 
     @workflow.run
     async def run(self, first: Note) -> Note:
@@ -52,11 +56,17 @@ class Notebook:
 
     @workflow.query
     def read(self) -> Note:
-        return Note(text="so far")
+        return Note(text=self._so_far)
 
     @workflow.query
     def broken(self) -> Note:
         raise ValueError("torn out")
+
+    @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
+    async def ponder(self, _: Note) -> Note:
+        self._so_far = "pondering"
+        await workflow.sleep(3600)
+        return Note(text="well")
 
     @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
     async def end(self, how: Note) -> Note:
@@ -228,3 +238,77 @@ async def test_an_absent_agent(client: Client) -> None:
     gateway = TemporalGateway(client)
     with pytest.raises(AgentUnreachable, match=r"agent 'gone' did not answer within 0\.2 s"):
         await gateway.ask_agent("gone", "read_log", Note(), Note, within=timedelta(seconds=0.2))
+
+
+class Wire:
+    """A way to the server that is cut when it is left."""
+
+    def __init__(self, target: str) -> None:
+        host, _, port = target.rpartition(":")
+        self._host, self._port = host, int(port)
+        self._ends: list[asyncio.StreamWriter] = []
+        self._address = ""
+
+    async def __aenter__(self) -> "Wire":
+        self._server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        self._address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for end in self._ends:
+            end.transport.abort()
+
+    async def client(self, like: Client) -> Client:
+        return await Client.connect(self._address, data_converter=like.data_converter)
+
+    async def _connect(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        far, forth = await asyncio.open_connection(self._host, self._port)
+        self._ends += [back, forth]
+        await asyncio.gather(_pass_on(near, forth), _pass_on(far, back))
+
+
+async def _pass_on(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await source.read(65536):
+            to.write(data)
+            await to.drain()
+
+
+async def test_a_connection_that_breaks_under_a_command(
+    client: Client, gateway: TemporalGateway
+) -> None:
+    """Nobody knows what becomes of it, so it must not read as refused."""
+    notebook = await opened(gateway)
+    async with Wire(client.service_client.config.target_host) as wire:
+        far = TemporalGateway(await wire.client(client), task_queue=QUEUE)
+        asked = asyncio.create_task(far.update(notebook, "ponder", Note(), Note))
+        async with asyncio.timeout(PATIENCE):
+            while (await gateway.query(notebook, "read", Note)).text != "pondering":
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)  # nobody says when its answer is waited for
+    with pytest.raises(ServerUnreachableError, match="ponder command may have been carried out"):
+        await asked
+
+
+@pytest.mark.parametrize("code", ["UNKNOWN", "INTERNAL"])
+async def test_an_answer_that_is_lost(
+    client: Client, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """So it says when a server goes away at the wrong moment, and has done what it was asked."""
+
+    async def lost(*_: object, **__: object) -> None:
+        raise RPCError("transport error", RPCStatusCode[code], b"")
+
+    monkeypatch.setattr(WorkflowHandle, "start_update", lost)
+    monkeypatch.setattr(Client, "start_update_with_start_workflow", lost)
+    gateway = TemporalGateway(client, task_queue=QUEUE)
+    for asked in (
+        gateway.update("notebook", "ponder", Note(), Note),
+        gateway.start_and_update("Notebook", "notebook", Note(), "ponder", Note),
+    ):
+        with pytest.raises(
+            AnswerLostError,
+            match=r"gave no answer: transport error\. The ponder command may have been carried out",
+        ):
+            await asked

@@ -5,6 +5,7 @@ await client.command("hello-world/deploy", Verb.CONTINUE, Command(phase="world")
 """
 
 from temporal_plans.client.connection import (
+    AnswerLostError,
     Connection,
     ConnectionSettingsError,
     ServerUnreachableError,
@@ -33,6 +34,7 @@ from temporal_plans.domain.pod_verb import PodVerb
 __all__ = [
     "AgentUnreachable",
     "Ambiguous",
+    "AnswerLostError",
     "Connection",
     "ConnectionSettingsError",
     "Deployment",

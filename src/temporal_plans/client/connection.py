@@ -40,15 +40,31 @@ class ConnectionSettingsError(ValueError):
 
 
 class ServerUnreachableError(ConnectionError):
-    """No Temporal server answers where the settings point."""
+    """No Temporal server answers where the settings point. ``sent``: what was on its way."""
 
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(
+    def __init__(self, address: str, reason: str, *, sent: str = "") -> None:
+        super().__init__(self._text(address, reason) + _doubt(sent))
+        self.address = address
+
+    @staticmethod
+    def _text(address: str, reason: str) -> str:
+        return (
             f"no Temporal server answers at {address}: {reason}. Start one on this machine with "
             "`temporal plan dev`, or say where yours is: --address HOST:PORT, the variable "
             "TEMPORAL_ADDRESS, or a profile of the temporal CLI (--profile)"
         )
-        self.address = address
+
+
+class AnswerLostError(ServerUnreachableError):
+    """The connection broke, or the server failed, before it had answered."""
+
+    @staticmethod
+    def _text(address: str, reason: str) -> str:
+        return f"the Temporal server at {address} gave no answer: {reason}"
+
+
+def _doubt(sent: str) -> str:
+    return f". The {sent} may have been carried out; look before you give it again" if sent else ""
 
 
 class NamespaceNotFoundError(LookupError):
@@ -228,6 +244,7 @@ def _reason(message: str) -> str:
 __all__ = [
     "DEFAULT_ADDRESS",
     "DEFAULT_NAMESPACE",
+    "AnswerLostError",
     "Connection",
     "ConnectionSettingsError",
     "NamespaceNotFoundError",

@@ -16,7 +16,7 @@ PlansError
  └─ AgentUnreachable        no agent takes the activity
 
 ``client.connection.ServerUnreachableError`` stands beside the tree: without a server there is no
-one to ask.
+one to ask. Its ``AnswerLostError`` is for what the server got, and may have done.
 """
 
 from collections.abc import Iterable

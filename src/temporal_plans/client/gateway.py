@@ -40,7 +40,7 @@ from temporalio.exceptions import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from temporal_plans.client.connection import ServerUnreachableError
+from temporal_plans.client.connection import AnswerLostError, ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.schedules import Schedules, TemporalSchedules
 from temporal_plans.messages.plan import PLAN_ENDING
@@ -61,6 +61,12 @@ its work in order."""
 _SILENCE = frozenset(
     {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.UNAVAILABLE}
 )
+
+_ANSWER_LOST = frozenset(
+    {RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL, RPCStatusCode.DATA_LOSS, RPCStatusCode.ABORTED}
+)
+"""What was asked may have been done: so says the SDK when a connection breaks under a call, and a
+server that fails within one."""
 
 
 class Ended(Enum):
@@ -266,7 +272,7 @@ class TemporalGateway:
         self, workflow_type: str, workflow_id: str, argument: BaseModel, *, summary: str = ""
     ) -> None:
         try:
-            async with self._calling():
+            async with self._calling(sent="start"):
                 await self._client.start_workflow(
                     workflow_type,
                     argument,
@@ -385,7 +391,7 @@ class TemporalGateway:
             _go_on_with_a_cancellation(error)
             if await self._server_answers():
                 raise WorkerUnreachable(worker_for, sent=sent) from error
-            raise ServerUnreachableError(self._address, "it went silent") from error
+            raise ServerUnreachableError(self._address, "it went silent", sent=sent) from error
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 if "already completed" in error.message:
@@ -393,11 +399,13 @@ class TemporalGateway:
                 raise NoSuchWorkflow(error.message) from error
             if worker_for and error.status is RPCStatusCode.FAILED_PRECONDITION:
                 raise WorkerUnreachable(worker_for, sent=sent) from error
+            if error.status in _ANSWER_LOST:
+                raise AnswerLostError(self._address, error.message, sent=sent) from error
             if error.status not in _SILENCE:
                 raise Refused(f"the Temporal server refuses: {error.message}") from error
             if worker_for and await self._server_answers():
                 raise WorkerUnreachable(worker_for, sent=sent) from error
-            raise ServerUnreachableError(self._address, error.message) from error
+            raise ServerUnreachableError(self._address, error.message, sent=sent) from error
 
     async def _server_answers(self) -> bool:
         """Whether it is up: a call that timed out does not say who was silent."""
