@@ -3,9 +3,10 @@ for a look costs the server and the worker something too."""
 
 import asyncio
 
-PATIENCE = 150.0
-"""Seconds that a test waits for what comes at once, or in some seconds, when all is well. A busy
-machine may take ten times as long, and waiting costs only the test that fails."""
+PATIENCE = 55.0
+"""Seconds that a test waits for what comes at once, or in some seconds, when all is well: enough
+for a machine that is several times slower, and less than the minute after which services and pools
+look by themselves, which would hide that something was lost."""
 
 
 class Pauses:

@@ -9,7 +9,6 @@ from typing import Any
 
 from acceptance import real_tasks
 from acceptance.cluster import Cluster, statuses, steps
-from pauses import PATIENCE
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.services import Deployment
@@ -142,18 +141,12 @@ class Life:
 
     # --- waiting ---
 
-    async def until(
-        self, what: str, holds: Callable[["Life"], Any], *, within: float = PATIENCE
-    ) -> Any:
+    async def until(self, what: str, holds: Callable[["Life"], Any]) -> Any:
         """Until this async question about it has a true answer; the answer."""
-        return await self.cluster.until(
-            f"{self.name}: {what}", lambda: holds(self), bool, within=within
-        )
+        return await self.cluster.until(f"{self.name}: {what}", lambda: holds(self), bool)
 
-    async def until_complete(self, plan: str = "deploy", *, within: float = PATIENCE) -> PlanView:
-        return await self.cluster.until_status(
-            f"{self.name}/{plan}", Status.COMPLETE, within=within
-        )
+    async def until_complete(self, plan: str = "deploy") -> PlanView:
+        return await self.cluster.until_status(f"{self.name}/{plan}", Status.COMPLETE)
 
     async def until_step(
         self, step: str, status: Status, plan: str = "deploy", *, saying: str = ""
@@ -175,7 +168,7 @@ class Life:
         await self.cluster.until_plan(f"{self.name}/{plan}", f"shows {tree}", holds)
         await self.cluster.stays(f"{self.name}/{plan}", f"shows {tree}", holds, looks=5)
 
-    async def until_running(self, *tasks: str, within: float = PATIENCE) -> None:
+    async def until_running(self, *tasks: str) -> None:
         """Until exactly these tasks run, as the service and the kernel know it."""
 
         async def look(life: Life) -> bool:
@@ -187,7 +180,7 @@ class Life:
             )
             return running == sorted(tasks) == life.processes()
 
-        await self.until(f"{', '.join(tasks)} run", look, within=within)
+        await self.until(f"{', '.join(tasks)} run", look)
 
     async def until_relaunched(self, before: Mapping[str, str], *tasks: str) -> dict[str, str]:
         """Until these tasks, and no others, run under other ids; all ids then."""
@@ -200,7 +193,7 @@ class Life:
         ids: dict[str, str] = await self.until(f"{', '.join(tasks)} are relaunched", look)
         return ids
 
-    async def until_gone(self, *, within: float = PATIENCE) -> None:
+    async def until_gone(self) -> None:
         """Until nothing is left of it: no workflow, no reservation, no process, no volume."""
 
         async def look() -> bool:
@@ -212,7 +205,7 @@ class Life:
                 and not self.processes()
             )
 
-        await self.cluster.until(f"{self.name} is gone", look, bool, within=within)
+        await self.cluster.until(f"{self.name} is gone", look, bool)
 
 
 def shown(view: PlanView) -> str:

@@ -25,7 +25,6 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from acceptance import agent_program
 from acceptance.agent_bench import order, pod_spec, task_spec, within
-from pauses import PATIENCE
 from temporal_plans.activities.agent.layout import TaskDir, WorkDir
 from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.domain.model import Value
@@ -313,7 +312,7 @@ async def test_another_may_take_the_place_of_a_silent_agent_and_only_one_stays(
             asyncio.create_task(cluster.agent.ended()): taken.info,
             asyncio.create_task(second.wait()): first.info,
         }
-        done, _ = await asyncio.wait(stays, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(stays, timeout=40, return_when=asyncio.FIRST_COMPLETED)
         [gone] = done
         assert gone.result() == 1
         kept = await cluster.agent_view(lambda view: view.state == "ALIVE")

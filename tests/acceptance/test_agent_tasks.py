@@ -26,7 +26,6 @@ from acceptance.agent_bench import (
     volume,
     within,
 )
-from pauses import PATIENCE
 from temporal_plans.activities.agent import shim
 from temporal_plans.activities.agent.activities import AgentActivities
 from temporal_plans.activities.agent.layout import WorkDir, WorkDirInUse
@@ -180,7 +179,7 @@ async def test_a_task_killed_before_its_start_never_starts(
 
 async def test_kill_asks_first(agent: Bench) -> None:
     cmd = "trap 'echo bye; exit 0' TERM; echo up; while true; do sleep 0.05; done"
-    asked = order(pod_spec(task_spec(cmd, kill_grace_period=1000)))
+    asked = order(pod_spec(task_spec(cmd, kill_grace_period=10)))
     task_id = asked.tasks[0].task_id
     await agent.launch(asked)
     await eventually(lambda: agent.read(task_id) == "up\n", "the trap is set")
@@ -188,7 +187,7 @@ async def test_kill_asks_first(agent: Bench) -> None:
     status = await agent.kill(task_id)
     assert (status.state, status.exit_code) == (TaskState.KILLED, 0)
     assert agent.read(task_id) == "up\nbye\n"
-    assert time.monotonic() - began < PATIENCE
+    assert time.monotonic() - began < 5
     assert await agent.kill(task_id) == status  # once more changes nothing
 
 
@@ -216,7 +215,7 @@ async def test_kill_escalates_to_the_whole_tree(agent: Bench) -> None:
     began = time.monotonic()
     status = await agent.kill(task_id, grace=0.5)
     assert (status.state, status.exit_code) == (TaskState.KILLED, 137)
-    assert 0.5 <= time.monotonic() - began < PATIENCE
+    assert 0.5 <= time.monotonic() - began < 5
     assert len(family) >= 3
     assert not [pid for pid in family if alive(pid)]
 

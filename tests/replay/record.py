@@ -20,6 +20,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
+from pauses import PATIENCE
 from temporal_plans.activities.agent.main import run_agent
 from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.client.plans_client import PlansClient
@@ -34,8 +35,6 @@ from temporal_plans.worker.plugin import PlansPlugin
 from workflows.plan_kit import Kit, Recorder, statuses, steps
 
 HISTORIES = Path(__file__).with_name("histories")
-LIMIT = 150.0
-
 SERVICE = """
 name: recorded
 pods:
@@ -92,7 +91,7 @@ async def cluster(directory: Path) -> AsyncGenerator[Kit]:
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + PATIENCE
     while not await condition():
         if time.monotonic() > end:
             raise TimeoutError("what was to be recorded did not come to pass")

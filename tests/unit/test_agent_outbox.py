@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pauses import PATIENCE
 from temporal_plans.activities.agent.outbox import NoSuchDestination, Outbox
 from temporal_plans.domain.task import TaskState, TaskStatus
 
@@ -48,7 +47,7 @@ class Receiver:
         outbox = Outbox(self.send, self.note)
         for each in statuses:
             outbox.post(to, each)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(10):
             await self.all_delivered.wait()
         await outbox.close(patience=1)
 
@@ -104,7 +103,7 @@ async def test_a_status_that_comes_as_the_last_one_leaves_is_sent() -> None:
 
     outbox = Outbox(receiver.send, delivered)
     outbox.post("service/s", status(1))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(10):
         await receiver.all_delivered.wait()
     assert receiver.got == [(1,), (2,)]
     await outbox.close(patience=1)
@@ -114,6 +113,6 @@ async def test_closing_tries_for_a_while_only() -> None:
     receiver = Receiver(*(OSError("away") for _ in range(1000)))
     outbox = Outbox(receiver.send, receiver.note)
     outbox.post("service/s", status(1))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(5):
         await outbox.close(patience=0.1)
     assert receiver.delivered == []

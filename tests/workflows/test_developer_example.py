@@ -17,6 +17,7 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
+from pauses import PATIENCE
 from temporal_plans.client import Connection, PlansClient, connect
 from temporal_plans.domain.status import Status
 from temporal_plans.loading.plans import load_plan, load_plan_text
@@ -27,7 +28,6 @@ from temporal_plans.worker.dev import DevServer
 pytestmark = pytest.mark.cached("its workers are processes")
 
 PROJECT = Path(__file__).parents[2] / "examples" / "developer"
-PATIENCE = timedelta(seconds=150)
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ async def program(
 async def _finished(*arguments: str, output: Path, **environment: str) -> str:
     """What a program said that ended well."""
     async with program(*arguments, output=output, **environment) as process:
-        async with asyncio.timeout(PATIENCE.total_seconds()):
+        async with asyncio.timeout(PATIENCE):
             code = await process.wait()
     said = output.read_text()
     assert code == 0, said
@@ -106,7 +106,7 @@ class Site:
     async def release(self, plans: PlansClient, **more: str) -> RunningPlan:
         plan = load_plan(PROJECT / "release.yml")
         plan_id = await plans.run(plan, plan_id=f"r-{uuid4()}", arguments=self.arguments(**more))
-        return RunningPlan(plan_id, plans, PATIENCE)
+        return RunningPlan(plan_id, plans, timedelta(seconds=PATIENCE))
 
     @asynccontextmanager
     async def served(self, output: Path) -> AsyncGenerator[None]:
@@ -187,7 +187,7 @@ async def test_the_projects_own_tests_pass(output: Path) -> None:
 
 
 async def _until_it_listens(port: int) -> None:
-    async with asyncio.timeout(PATIENCE.total_seconds()):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)

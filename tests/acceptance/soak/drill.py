@@ -28,11 +28,11 @@ from temporal_plans.messages.plan import PlanView
 
 OPERATORS = 3
 
-CONVERGES_WITHIN = 300.0
+CONVERGES_WITHIN = 150.0
 """Seconds that everything has to become as it was last said to be. It takes a few; what takes long
 is a machine that is busy with other tests."""
 
-ENDS_WITHIN = 300.0
+ENDS_WITHIN = 120.0
 """The same for what was begun in the chaos and is waited for: processes that start, a service that
 is uninstalled and installed again."""
 

@@ -121,7 +121,7 @@ class SteadyRunner(UnsandboxedWorkflowRunner):
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         instance = super().create_instance(det)
-        interruption.contain(instance)
+        interruption.contain(instance)  # inside a sandbox it is the sandbox's that counts
         if not det.defn.cls.__module__.startswith(OURS):
             return instance
         evict = cast(Evict, det.extern_functions.get(EVICT, _nobody))
