@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from temporalio import activity, workflow
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, ScheduleHandle, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -65,8 +66,17 @@ class Notebook:
     @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
     async def ponder(self, _: Note) -> Note:
         self._so_far = "pondering"
-        await workflow.sleep(3600)
+        await workflow.wait_condition(lambda: self._so_far == "enough")
         return Note(text="well")
+
+    @workflow.update
+    async def add(self, word: Note) -> Note:
+        self._so_far += word.text
+        return Note(text=self._so_far)
+
+    @workflow.signal
+    def enough(self) -> None:
+        self._so_far = "enough"
 
     @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
     async def end(self, how: Note) -> Note:
@@ -256,8 +266,13 @@ class Wire:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        self.cut()
+
+    def cut(self) -> None:
+        """Who is connected is so no longer, and may connect anew."""
         for end in self._ends:
             end.transport.abort()
+        self._ends.clear()
 
     async def client(self, like: Client) -> Client:
         return await Client.connect(self._address, data_converter=like.data_converter)
@@ -275,40 +290,111 @@ async def _pass_on(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> No
             await to.drain()
 
 
-async def test_a_connection_that_breaks_under_a_command(
+async def pondered(wire: Wire, client: Client, notebook: str) -> asyncio.Task[Note]:
+    """An update that is being carried out, and whose answer comes by the wire."""
+    far = TemporalGateway(await wire.client(client), task_queue=QUEUE)
+    asked = asyncio.create_task(far.update(notebook, "ponder", Note(), Note))
+    near = TemporalGateway(client, task_queue=QUEUE)
+    async with asyncio.timeout(PATIENCE):
+        while (await near.query(notebook, "read", Note)).text != "pondering":
+            await asyncio.sleep(0.05)
+    await asyncio.sleep(0.2)  # nobody says when its answer is waited for
+    return asked
+
+
+async def test_a_connection_that_breaks_for_a_moment_under_a_command(
     client: Client, gateway: TemporalGateway
 ) -> None:
-    """Nobody knows what becomes of it, so it must not read as refused."""
     notebook = await opened(gateway)
     async with Wire(client.service_client.config.target_host) as wire:
-        far = TemporalGateway(await wire.client(client), task_queue=QUEUE)
-        asked = asyncio.create_task(far.update(notebook, "ponder", Note(), Note))
-        async with asyncio.timeout(PATIENCE):
-            while (await gateway.query(notebook, "read", Note)).text != "pondering":
-                await asyncio.sleep(0.05)
-        await asyncio.sleep(0.2)  # nobody says when its answer is waited for
+        asked = await pondered(wire, client, notebook)
+        wire.cut()
+        await client.get_workflow_handle(notebook).signal("enough")
+        assert (await asked).text == "well"
+
+
+async def test_a_connection_that_breaks_for_good_under_a_command(
+    client: Client, gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what becomes of it, so it must not read as refused."""
+    monkeypatch.setattr(module, "ASKED_AFTER_FOR", 0.6)
+    notebook = await opened(gateway)
+    async with Wire(client.service_client.config.target_host) as wire:
+        asked = await pondered(wire, client, notebook)
     with pytest.raises(ServerUnreachableError, match="ponder command may have been carried out"):
         await asked
 
 
-@pytest.mark.parametrize("code", ["UNKNOWN", "INTERNAL"])
-async def test_an_answer_that_is_lost(
-    client: Client, monkeypatch: pytest.MonkeyPatch, code: str
+def lose(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *, arrives: bool, code: str = "UNKNOWN"
 ) -> None:
-    """So it says when a server goes away at the wrong moment, and has done what it was asked."""
+    """The first answer is lost, after the call was carried out or before it got there."""
+    call = getattr(owner, name)
+    lost = False
 
-    async def lost(*_: object, **__: object) -> None:
+    async def lossy(*args: Any, **keywords: Any) -> Any:
+        nonlocal lost
+        if lost:
+            return await call(*args, **keywords)
+        lost = True
+        if arrives:
+            await call(*args, **keywords)
         raise RPCError("transport error", RPCStatusCode[code], b"")
 
-    monkeypatch.setattr(WorkflowHandle, "start_update", lost)
-    monkeypatch.setattr(Client, "start_update_with_start_workflow", lost)
-    gateway = TemporalGateway(client, task_queue=QUEUE)
-    for asked in (
-        gateway.update("notebook", "ponder", Note(), Note),
-        gateway.start_and_update("Notebook", "notebook", Note(), "ponder", Note),
+    monkeypatch.setattr(owner, name, lossy)
+
+
+@pytest.mark.parametrize("code", ["UNKNOWN", "INTERNAL"])
+async def test_a_command_whose_answer_is_lost_is_carried_out_once(
+    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """So says the SDK when a server goes away at a bad moment, and has done what it was asked."""
+    notebook = await opened(gateway)
+    lose(monkeypatch, WorkflowHandle, "start_update", arrives=True, code=code)
+    assert (await gateway.update(notebook, "add", Note(text=", x"), Note)).text == "so far, x"
+    assert (await gateway.query(notebook, "read", Note)).text == "so far, x"
+
+
+async def test_a_command_that_was_lost_is_given_again(
+    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run has been there for long, so no other one can have got it."""
+    monkeypatch.setattr(module, "_CLOCKS_DIFFER", timedelta(hours=-1))
+    notebook = await opened(gateway)
+    lose(monkeypatch, WorkflowHandle, "start_update", arrives=False)
+    assert (await gateway.update(notebook, "add", Note(text=", x"), Note)).text == "so far, x"
+    assert (await gateway.query(notebook, "read", Note)).text == "so far, x"
+
+
+async def test_a_command_that_an_earlier_run_may_have_got_is_not_given_again(
+    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = await opened(gateway)
+    lose(monkeypatch, WorkflowHandle, "start_update", arrives=False)
+    with pytest.raises(
+        AnswerLostError,
+        match=r"gave no answer: transport error\. The add command may have been carried out",
     ):
-        with pytest.raises(
-            AnswerLostError,
-            match=r"gave no answer: transport error\. The ponder command may have been carried out",
-        ):
-            await asked
+        await gateway.update(notebook, "add", Note(text=", x"), Note)
+    assert (await gateway.query(notebook, "read", Note)).text == "so far"
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+async def test_a_start_whose_answer_is_lost(
+    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch, arrives: bool
+) -> None:
+    lose(monkeypatch, Client, "start_update_with_start_workflow", arrives=arrives)
+    notebook = f"notebook-{uuid4()}"
+    note = Note(text=", x")
+    answer = await gateway.start_and_update("Notebook", notebook, note, "add", Note)
+    assert answer.text == "so far, x"
+    assert (await gateway.query(notebook, "read", Note)).text == "so far, x"
+
+
+async def test_a_change_of_a_schedule_whose_answer_is_lost(
+    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Schedules carry out twice what is sent twice."""
+    lose(monkeypatch, ScheduleHandle, "trigger", arrives=False)
+    with pytest.raises(AnswerLostError, match="trigger command may have been carried out"):
+        await gateway.schedules.trigger("nightly")

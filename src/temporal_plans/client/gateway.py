@@ -6,10 +6,11 @@ another gateway in its place.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Protocol, TypeVar
 from uuid import uuid4
@@ -27,6 +28,7 @@ from temporalio.client import (
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
     WorkflowUpdateFailedError,
+    WorkflowUpdateHandle,
     WorkflowUpdateStage,
 )
 from temporalio.common import QueryRejectCondition, RetryPolicy, WorkflowIDConflictPolicy
@@ -57,6 +59,12 @@ task along into its end, and the server gives that to another one after ten seco
 DONE_WITHIN = timedelta(seconds=60)
 """How long an update that was taken may be under way: a plan that gives way to another first leaves
 its work in order."""
+
+ASKED_AFTER_EVERY, ASKED_AFTER_FOR = 0.5, 15.0
+"""Seconds: an update whose answer was lost."""
+
+_CLOCKS_DIFFER = timedelta(minutes=1)
+"""The server's clock from ours, at most."""
 
 _SILENCE = frozenset(
     {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.UNAVAILABLE}
@@ -148,7 +156,8 @@ class Gateway(Protocol):
         self, workflow_id: str, name: str, argument: BaseModel, result: type[Model]
     ) -> Model:
         """Tell a workflow and hear what it did; raises NoSuchWorkflow, WorkflowIsClosed,
-        WorkflowIsEnding, EndedMeanwhile, WorkerUnreachable, Refused."""
+        WorkflowIsEnding, EndedMeanwhile, WorkerUnreachable, Refused. Also when the server goes
+        away for some seconds meanwhile."""
         ...
 
     async def start(
@@ -257,16 +266,18 @@ class TemporalGateway:
         self, workflow_id: str, name: str, argument: BaseModel, result: type[Model]
     ) -> Model:
         handle = self._client.get_workflow_handle(workflow_id)
-        async with self._updating(workflow_id, name):
-            update = await handle.start_update(
+
+        async def send(update_id: str) -> WorkflowUpdateHandle[Model]:
+            return await handle.start_update(
                 name,
                 argument,
+                id=update_id,
                 wait_for_stage=WorkflowUpdateStage.ACCEPTED,
                 result_type=result,
                 rpc_timeout=TAKEN_WITHIN,
             )
-            answer: Model = await update.result(rpc_timeout=DONE_WITHIN)
-            return answer
+
+        return await self._answered(workflow_id, name, send, result)
 
     async def start(
         self, workflow_type: str, workflow_id: str, argument: BaseModel, *, summary: str = ""
@@ -291,24 +302,25 @@ class TemporalGateway:
         name: str,
         result: type[Model],
     ) -> Model:
-        start = WithStartWorkflowOperation[object, BaseModel](
-            workflow_type,
-            argument,
-            id=workflow_id,
-            task_queue=self._task_queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        )
-        async with self._updating(workflow_id, name):
-            update = await self._client.start_update_with_start_workflow(
+        async def send(update_id: str) -> WorkflowUpdateHandle[Model]:
+            start = WithStartWorkflowOperation[object, BaseModel](
+                workflow_type,
+                argument,
+                id=workflow_id,
+                task_queue=self._task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            )
+            return await self._client.start_update_with_start_workflow(
                 name,
                 argument,
+                id=update_id,
                 start_workflow_operation=start,
                 wait_for_stage=WorkflowUpdateStage.ACCEPTED,
                 result_type=result,
                 rpc_timeout=TAKEN_WITHIN,
             )
-            answer: Model = await update.result(rpc_timeout=DONE_WITHIN)
-            return answer
+
+        return await self._answered(workflow_id, name, send, result)
 
     async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
         handle = self._client.get_workflow_handle(workflow_id, run_id=run_id or None)
@@ -366,6 +378,49 @@ class TemporalGateway:
             if isinstance(error.cause, ActivityTimeoutError):
                 raise AgentUnreachable(agent, within.total_seconds()) from error
             raise Refused(f"agent {agent!r}: {failure_text(error.cause)}") from error
+
+    async def _answered(
+        self,
+        workflow_id: str,
+        name: str,
+        send: Callable[[str], Awaitable[WorkflowUpdateHandle[Model]]],
+        result: type[Model],
+    ) -> Model:
+        """Send an update, and hear what came of it also when the server goes away in between.
+
+        A run carries out an update of one id once. So one whose answer is lost is asked after by
+        its id, and sent again when the run that would have got it does not know it.
+        """
+        update_id, sent_at = str(uuid4()), datetime.now(UTC)
+        handle = self._client.get_workflow_handle(workflow_id)
+        sent: WorkflowUpdateHandle[Model] = handle.get_update_handle(update_id, result_type=result)
+        try:
+            async with self._updating(workflow_id, name):
+                sent = await send(update_id)
+                return await sent.result(rpc_timeout=DONE_WITHIN)
+        except ServerUnreachableError as error:
+            lost = error
+        until = time.monotonic() + ASKED_AFTER_FOR
+        while time.monotonic() < until:
+            await asyncio.sleep(ASKED_AFTER_EVERY)
+            with suppress(ServerUnreachableError):
+                try:
+                    async with self._updating(workflow_id, name):
+                        return await sent.result(rpc_timeout=DONE_WITHIN)
+                except NoSuchWorkflow:  # nor an update of this id
+                    if await self._began_after(workflow_id, sent_at - _CLOCKS_DIFFER):
+                        break
+                async with self._updating(workflow_id, name):
+                    sent = await send(update_id)
+                    return await sent.result(rpc_timeout=DONE_WITHIN)
+        raise lost
+
+    async def _began_after(self, workflow_id: str, moment: datetime) -> bool:
+        """Whether an earlier run may have got what was sent then."""
+        try:
+            return (await self.describe(workflow_id)).started > moment
+        except NoSuchWorkflow:
+            return False
 
     @asynccontextmanager
     async def _updating(self, workflow_id: str, name: str) -> AsyncGenerator[None]:

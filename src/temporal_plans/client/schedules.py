@@ -4,7 +4,7 @@ A plan of a service is run by the workflow ``ScheduledRun``, a plan of no servic
 is; so the workflow type of a schedule's action tells ours from other people's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from enum import StrEnum
@@ -124,13 +124,19 @@ class Schedules(Protocol):
     async def delete(self, schedule_id: str) -> None: ...
 
 
+class Calling(Protocol):
+    """Around a call to the server. ``sent``: what may have been carried out though it failed."""
+
+    def __call__(self, *, sent: str = "") -> AbstractAsyncContextManager[None]: ...
+
+
 class TemporalSchedules:
     """``calling`` turns the SDK's errors into the gateway's."""
 
     def __init__(
         self,
         client: Client,
-        calling: Callable[[], AbstractAsyncContextManager[None]],
+        calling: Calling,
         task_queue: str,
     ) -> None:
         self._client = client
@@ -139,7 +145,7 @@ class TemporalSchedules:
 
     async def create(self, order: ScheduleOrder) -> None:
         try:
-            async with self._calling():
+            async with self._calling(sent="create command"):
                 await self._client.create_schedule(order.id, self._schedule(order))
         except ScheduleAlreadyRunningError as error:
             raise ScheduleExists from error
@@ -225,19 +231,19 @@ class TemporalSchedules:
         return work if isinstance(work, ScheduledPlan | PlanInput) else None
 
     async def pause(self, schedule_id: str, note: str) -> None:
-        async with self._calling():
+        async with self._calling(sent="pause command"):
             await self._client.get_schedule_handle(schedule_id).pause(note=note)
 
     async def unpause(self, schedule_id: str, note: str) -> None:
-        async with self._calling():
+        async with self._calling(sent="unpause command"):
             await self._client.get_schedule_handle(schedule_id).unpause(note=note)
 
     async def trigger(self, schedule_id: str) -> None:
-        async with self._calling():
+        async with self._calling(sent="trigger command"):
             await self._client.get_schedule_handle(schedule_id).trigger()
 
     async def delete(self, schedule_id: str) -> None:
-        async with self._calling():
+        async with self._calling(sent="delete command"):
             await self._client.get_schedule_handle(schedule_id).delete()
 
 
