@@ -2,6 +2,10 @@
 for a look costs the server and the worker something too."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
 
 PATIENCE = 55.0
 """Seconds that a test waits for what comes at once, or in some seconds, when all is well: enough
@@ -19,3 +23,15 @@ class Pauses:
     async def pause(self) -> None:
         await asyncio.sleep(self._next)
         self._next = min(1.4 * self._next, self._longest)
+
+
+async def until(
+    look: Callable[[], Awaitable[Answer]], wanted: Callable[[Answer], object] = bool
+) -> Answer:
+    """The first answer that is as wanted; fails with the last one after PATIENCE."""
+    loop, pauses = asyncio.get_running_loop(), Pauses()
+    end = loop.time() + PATIENCE
+    while not wanted(answer := await look()):
+        assert loop.time() < end, f"still {answer!r} after {PATIENCE:g} s"
+        await pauses.pause()
+    return answer

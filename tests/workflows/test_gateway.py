@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from pauses import PATIENCE
+from pauses import until
 from temporal_plans.client import gateway as module
 from temporal_plans.client.connection import AnswerLostError, ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
@@ -121,8 +121,7 @@ async def opened(gateway: TemporalGateway) -> str:
 async def ended(gateway: TemporalGateway, how: str = "well") -> str:
     notebook = await opened(gateway)
     await gateway.update(notebook, "end", Note(text=how), Note)
-    while (await gateway.describe(notebook)).ended is None:
-        await asyncio.sleep(0.01)
+    await until(lambda: gateway.describe(notebook), lambda run: run.ended)
     return notebook
 
 
@@ -203,9 +202,9 @@ async def test_the_list_has_one_run_of_each_workflow(gateway: TemporalGateway) -
     notebook = await ended(gateway)
     await gateway.start("Notebook", notebook, Note())
     query = f"WorkflowId = '{notebook}'"
-    async with asyncio.timeout(PATIENCE):  # visibility follows a moment later
-        while [run.ended for run in await gateway.list(query, 10)] != [None]:
-            await asyncio.sleep(0.05)
+    await until(  # visibility follows a moment later
+        lambda: gateway.list(query, 10), lambda runs: [run.ended for run in runs] == [None]
+    )
 
 
 async def test_without_a_worker(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,9 +294,7 @@ async def pondered(wire: Wire, client: Client, notebook: str) -> asyncio.Task[No
     far = TemporalGateway(await wire.client(client), task_queue=QUEUE)
     asked = asyncio.create_task(far.update(notebook, "ponder", Note(), Note))
     near = TemporalGateway(client, task_queue=QUEUE)
-    async with asyncio.timeout(PATIENCE):
-        while (await near.query(notebook, "read", Note)).text != "pondering":
-            await asyncio.sleep(0.05)
+    await until(lambda: near.query(notebook, "read", Note), lambda note: note.text == "pondering")
     await asyncio.sleep(0.2)  # nobody says when its answer is waited for
     return asked
 

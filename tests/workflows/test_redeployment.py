@@ -11,7 +11,7 @@ from temporalio.client import WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from pauses import PATIENCE
+from pauses import PATIENCE, until
 from temporal_plans import build
 from temporal_plans.domain.plan import StrategySpec
 from temporal_plans.domain.status import Status
@@ -154,9 +154,7 @@ async def test_a_worker_that_lacks_a_strategy_loses_nothing(
 
 
 async def _until_another_run(handle: WorkflowHandle[Any, Any], run_id: str) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while (await handle.describe()).run_id == run_id:
-            await asyncio.sleep(0.05)
+    await until(handle.describe, lambda run: run.run_id != run_id)
 
 
 async def _until_a_task_fails(handle: WorkflowHandle[Any, Any], text: str) -> None:

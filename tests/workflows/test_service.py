@@ -17,7 +17,7 @@ from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
-from pauses import PATIENCE
+from pauses import PATIENCE, until
 from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
 from temporal_plans.activities.pods import PodActivities
 from temporal_plans.domain.cluster import Reservation
@@ -319,10 +319,10 @@ async def test_tasks_that_it_does_not_follow_are_gone(
 
 
 async def _heard(listener: "WorkflowHandle[Listener, None]", number: int) -> tuple[TaskStatus, ...]:
-    async with asyncio.timeout(PATIENCE):
-        while len(heard := (await listener.query(Listener.statuses)).statuses) < number:
-            await asyncio.sleep(0.05)
-    return heard
+    heard = await until(
+        lambda: listener.query(Listener.statuses), lambda heard: len(heard.statuses) >= number
+    )
+    return heard.statuses
 
 
 async def test_what_the_run_before_left_is_sent_first(
@@ -501,9 +501,7 @@ async def test_parameters_that_a_plan_does_not_allow_are_refused(plans: Kit) -> 
     parameters = [{"name": "NAME", "required": True, "pattern": "[a-z]+"}]
     plan = PlanSpec.model_validate({"name": "deploy", "parameters": parameters, "phases": []})
     handle = await started(plans, plans=(plan,))
-    async with asyncio.timeout(PATIENCE):
-        while not (await status(handle)).plans:
-            await asyncio.sleep(0.05)
+    await until(lambda: status(handle), lambda status: status.plans)
     for given, problem in (
         ({}, "parameters.NAME: the plan needs this parameter"),
         ({"NAME": "1"}, "parameters.NAME: does not match [a-z]+"),

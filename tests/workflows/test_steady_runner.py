@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
-from pauses import PATIENCE
+from pauses import PATIENCE, until
 from temporal_plans.worker import steady_runner
 from temporal_plans.worker.plugin import PlansPlugin
 from workflows.clock_program import Clock, Doorbell
@@ -25,9 +25,7 @@ async def test_an_update_after_turns_without_commands_replays(
     queue = f"clock-{uuid4()}"
     async with Worker(client, task_queue=queue, workflows=[Clock], max_cached_workflows=0):
         handle = await client.start_workflow(Clock.run, id=queue, task_queue=queue)
-        async with asyncio.timeout(PATIENCE):
-            while not await handle.query(Clock.rung):
-                await asyncio.sleep(0.02)
+        await until(lambda: handle.query(Clock.rung))
         assert await handle.execute_update(Clock.ask)
         history = await handle.fetch_history()
         await handle.terminate()
@@ -63,9 +61,10 @@ async def test_what_comes_while_a_query_waits_for_a_worker_replays(
     async with worker():
         for count, signal in enumerate(before, 1):
             await handle.signal(signal)
-            async with asyncio.timeout(PATIENCE):
-                while await handle.query(Doorbell.rings) < min(count, before.count("ring")):
-                    await asyncio.sleep(0.02)
+            await until(
+                lambda: handle.query(Doorbell.rings),
+                min(count, before.count("ring")).__le__,
+            )
             await asyncio.sleep(0.2)  # it must have slept, too
     asked = asyncio.create_task(handle.query(Doorbell.rings))
     await asyncio.sleep(2)  # nobody says when the server holds the query

@@ -7,7 +7,7 @@ another gateway in its place.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.client.connection import AnswerLostError, ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
+from temporal_plans.client.given_work import given_work
 from temporal_plans.client.schedules import Schedules, TemporalSchedules
+from temporal_plans.domain.explain import GivenWork
 from temporal_plans.messages.plan import PLAN_ENDING
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -195,6 +197,11 @@ class Gateway(Protocol):
         within: timedelta,
     ) -> Model:
         """Run one of an agent's activities; raises AgentUnreachable, Refused."""
+        ...
+
+    async def given_work(self, workflow_id: str) -> Sequence[GivenWork]:
+        """What the newest run waits for workers to do; nothing for a closed one. Raises
+        NoSuchWorkflow, Refused."""
         ...
 
     @property
@@ -378,6 +385,10 @@ class TemporalGateway:
             if isinstance(error.cause, ActivityTimeoutError):
                 raise AgentUnreachable(agent, within.total_seconds()) from error
             raise Refused(f"agent {agent!r}: {failure_text(error.cause)}") from error
+
+    async def given_work(self, workflow_id: str) -> Sequence[GivenWork]:
+        async with self._calling():
+            return await given_work(self._client, workflow_id)
 
     async def _answered(
         self,

@@ -41,6 +41,7 @@ from temporal_plans.client.history import HistoryVerbs
 from temporal_plans.client.plan_run import PlanRun, Trouble
 from temporal_plans.client.schedule_verbs import ScheduleVerbs
 from temporal_plans.client.services import ServiceVerbs
+from temporal_plans.client.steps_at_work import with_work
 from temporal_plans.client.task_logs import Stream, TaskAt
 from temporal_plans.client.verbs import MANY, RUNNING, together
 from temporal_plans.client.watching import PATIENCE, watch
@@ -188,7 +189,8 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         return await self._ask_plan(plan_id, "log", CommandLog)
 
     async def explain(self, plan_id: str, phase: str = "", step: str = "") -> Explanations:
-        """Why elements are not moving, with today's reasons of the pools. Raises PlanNotFound."""
+        """Why elements are not moving, with today's reasons of the pools, and what workers make of
+        what they were given. Raises PlanNotFound."""
         query = ElementQuery(phase=phase, step=step)
         try:
             explanations = await self._ask_plan(
@@ -199,6 +201,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
             if run.cut_short:
                 return why_cut_short(run)
             return await self._ask_plan(plan_id, "explain", Explanations, query)
+        explanations = await with_work(self._gateway, plan_id, explanations)
         if not needs_offers(explanations):
             return explanations
         waiting: list[WaitingView] = []

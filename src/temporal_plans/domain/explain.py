@@ -29,6 +29,7 @@ class Cause(StrEnum):
     BACKOFF = "backoff"
     READINESS = "readiness"
     AGENT = "agent"
+    WORKER = "worker"
     ERROR = "error"
 
 
@@ -39,9 +40,35 @@ class ElementQuery(CompactValue):
     step: str = ""
 
 
+class GivenWork(CompactValue):
+    """What a step has given to the workers of ``queue``: an activity, or a workflow, with its id.
+
+    It waits for a worker ``since``, or one works on it (``taken``). ``attempt`` is the one under
+    way, or the one that is due at ``again``; ``failure`` is how the one before ended. ``asked`` is
+    when a worker last asked the queue, which each does at least once a minute; None when none has
+    for minutes.
+    """
+
+    type: str
+    id: str = ""
+    queue: str = ""
+    since: datetime | None = None
+    taken: bool = False
+    worker: str = ""
+    attempt: int = 1
+    failure: str = ""
+    again: datetime | None = None
+    paused: bool = False
+    asked: datetime | None = None
+
+    def waits_for_a_worker(self, now: datetime) -> bool:
+        return not (self.taken or self.paused or (self.again is not None and self.again > now))
+
+
 class Explanation(CompactValue):
     """Why one element is not moving. ``pod`` is set when its requirement waits in a pool (then the
     client adds ``refusals``); ``waits_for`` names predecessors; ``until`` the end of a back-off.
+    ``work`` is what it has given to workers, which the client adds to what is being worked on.
     ``remedy`` is the command that would move it, where one would: the verb, then the names of the
     phase and the step that it is for."""
 
@@ -54,6 +81,7 @@ class Explanation(CompactValue):
     refusals: tuple[Refusal, ...] = ()
     waits_for: tuple[str, ...] = ()
     until: datetime | None = None
+    work: tuple[GivenWork, ...] = ()
     remedy: tuple[str, ...] = ()
 
 
