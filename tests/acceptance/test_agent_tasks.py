@@ -572,6 +572,27 @@ async def test_an_unhealthy_task_is_killed_and_failed(agent: Bench, restart: boo
     )
 
 
+@as_root
+async def test_the_checks_of_a_task_without_supervisor_go_on(agent: Bench) -> None:
+    """As its user, with its environment."""
+    who = "test $(id -un) = nobody && test $NEEDED = ok"
+    ready = ReadinessCheck(cmd=f"{who} && test -e ready", interval=0.05, delay=0, timeout=5)
+    task = task_spec("touch ok; sleep 1000", env={"NEEDED": "ok"})
+    pod = pod_spec(task.but(readiness_check=ready, health_check=health(f"{who} && test -e ok")))
+    asked = order(pod.but(user="nobody"))
+    task_id = asked.tasks[0].task_id
+    await agent.launch(asked)
+    sandbox = agent.directory(task_id).sandbox
+    await eventually((sandbox / "ok").exists, "the task runs")
+    os.kill(supervisor_of(agent, task_id), signal.SIGKILL)
+    await agent.restart()
+    (sandbox / "ready").touch()
+    await eventually(lambda: any(status.ready for _, status in agent.sent), "it is ready")
+    (sandbox / "ok").unlink()
+    last = await agent.last(task_id)
+    assert "unhealthy: the health check failed 2 times" in last.message
+
+
 async def test_a_check_that_hangs_is_killed_at_its_timeout(agent: Bench) -> None:
     check = health("echo $$ > check; sleep 1000", timeout=0.3).but(max_consecutive_failures=1)
     asked = order(pod_spec(task_spec("sleep 1000").but(health_check=check)))

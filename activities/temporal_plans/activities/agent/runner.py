@@ -41,6 +41,7 @@ from temporal_plans.activities.agent.supervision import (
     compile_supervisor,
     life_of,
     orphan_ended,
+    read_orphan,
     read_spec,
     spawn,
     supervisor_ended,
@@ -316,8 +317,8 @@ class TaskRunner:
             return
         supervisor = task.directory.supervisor()
         spec = read_spec(supervisor) if supervisor else None
-        if spec is None:
-            return  # it has just ended, or is an orphan whose environment nobody has
+        if spec is None and (spec := read_orphan(task.directory)) is None:
+            return  # it has just ended
         at = started.at.timestamp()
         if record.health_check is not None:
             self._monitor(task, self._watch_health(task, record, spec, at), "health")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from temporal_plans.activities.agent import shim
-from temporal_plans.activities.agent.identity import Identity
+from temporal_plans.activities.agent.identity import Identity, identity_of
 from temporal_plans.activities.agent.layout import TaskDir
 from temporal_plans.activities.agent.records import StartRecord
 
@@ -104,6 +104,30 @@ def read_spec(supervisor: int) -> ShimSpec | None:
         return ShimSpec.from_json(Path(f"/proc/{supervisor}/fd/0").read_bytes())
     except (OSError, ValueError):
         return None
+
+
+def read_orphan(directory: TaskDir) -> ShimSpec | None:
+    """The environment, sandbox and user of a task without supervisor, from its process. None when
+    that has ended, or is not the task yet."""
+    started = directory.started
+    if started is None or not _runs(started):
+        return None
+    try:
+        environ = Path(f"/proc/{started.pid}/environ").read_bytes()
+        identity = identity_of(started.pid)
+    except OSError:
+        return None
+    if not environ:  # the supervisor's, that is: it died in the moment before the task's command
+        return None
+    pairs = (os.fsdecode(entry).partition("=") for entry in environ.split(b"\0") if entry)
+    return ShimSpec(
+        task_id="",
+        cmd="",
+        env={name: value for name, _, value in pairs},
+        sandbox=str(directory.sandbox),
+        launch_log="",
+        identity=identity if os.geteuid() == 0 else None,
+    )
 
 
 class Life(StrEnum):
