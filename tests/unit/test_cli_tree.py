@@ -76,6 +76,16 @@ def test_times_and_reasons(shown: object, line: str) -> None:
     assert tree(view, now=at(75))[-1].plain == f"   └─ {line}"
 
 
+def test_a_standing_plan_with_nothing_to_do_counts_no_time() -> None:
+    idle, at_work = (
+        plan(status).but(started=at(0)) for status in (Status.COMPLETE, Status.DELAYED)
+    )
+    assert [tree(view, now=at(60))[0].plain for view in (idle, at_work)] == [
+        "deploy (serial strategy) (COMPLETE)",
+        "deploy (serial strategy) (DELAYED)  1m 00s",
+    ]
+
+
 def test_what_waits_is_told_under_the_tree() -> None:
     view = plan(Status.WAITING, waiting=("the plan is interrupted",))
     assert [line.plain for line in notes(PlanRun(view))] == [

@@ -35,7 +35,8 @@ def tree(
     text. ``steps`` chooses which steps are shown; the others are counted. ``left`` is the expected
     time until it is COMPLETE."""
     lines = [_head(view.name, view.strategy, view.status)]
-    _add_times(lines[0], view.started, view.finished, now)
+    if view.finished or view.status is not Status.COMPLETE:  # else it stands, idle
+        _add_times(lines[0], view.started, view.finished, now)
     if left is not None:
         lines[0].append(f"  {about(left)} left", style="dim")
     for index, phase in enumerate(view.phases):

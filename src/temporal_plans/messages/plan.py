@@ -60,7 +60,7 @@ class PhaseView(CompactValue):
 
 class PlanView(CompactValue):
     """Answer of the Plan's query ``status``: the whole tree. ``waiting`` names what waits for an
-    operator;"""
+    operator."""
 
     id: str
     name: str
