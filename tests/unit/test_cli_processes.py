@@ -89,7 +89,9 @@ def test_what_is_no_disk(text: str) -> None:
 
 
 def test_an_agent_that_can_not_be_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(typer.BadParameter, match="'a b': String should match") as raised:
+    with pytest.raises(
+        typer.BadParameter, match="'a b': an agent's id is 1 to 128 letters"
+    ) as raised:
         agent_settings(OfferedResources(), id="a b", work_dir=tmp_path)
     assert raised.value.param_hint == "--id"
 

@@ -50,7 +50,7 @@ def agent_settings(offered: OfferedResources, **settings: Any) -> AgentSettings:
         fault = error.errors()[0]
         option = "--" + str(fault["loc"][0]).replace("_", "-")
         raise typer.BadParameter(
-            f"{fault['input']!r}: {fault['msg']}", param_hint=option
+            f"{fault['input']!r}: {fault['msg'].removeprefix('Value error, ')}", param_hint=option
         ) from error
     except OSError as error:
         raise typer.BadParameter(

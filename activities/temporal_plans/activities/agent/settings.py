@@ -1,14 +1,17 @@
 """How one agent is set up."""
 
+import re
 import socket
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from temporal_plans.domain.cluster import AgentResources
 from temporal_plans.domain.model import Duration, Value
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
 class AgentSettings(Value):
@@ -19,7 +22,7 @@ class AgentSettings(Value):
     hostnames of their own if placement by hostname is to tell them apart.
     """
 
-    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")
+    id: str
     hostname: str = Field(default_factory=socket.gethostname)
     pool: str = "default"
     resources: AgentResources | None = Field(
@@ -71,3 +74,13 @@ class AgentSettings(Value):
         description="how long a download of a uri may stand still",
     )
     max_concurrent_activities: int = Field(default=200, ge=10)
+
+    @field_validator("id")
+    @classmethod
+    def _is_an_id(cls, id: str) -> str:
+        if not _ID.fullmatch(id):
+            raise ValueError(
+                "an agent's id is 1 to 128 letters, digits, '_', '.' and '-', the first of them a "
+                "letter or a digit"
+            )
+        return id
