@@ -91,6 +91,7 @@ from temporal_plans.workflows.heartbeat import HEARTBEAT
 from temporal_plans.workflows.kills import Kills
 from temporal_plans.workflows.log import CommandLogger
 from temporal_plans.workflows.outbox import Outbox
+from temporal_plans.workflows.pod_verbs import PodVerbs
 from temporal_plans.workflows.refusal import refusal
 from temporal_plans.workflows.registry import registry
 from temporal_plans.workflows.service_changes import ServiceChanges
@@ -121,7 +122,7 @@ RETIRED_WITHIN = timedelta(seconds=20)
 
 
 @workflow.defn(name="Service")
-class Service:
+class Service(PodVerbs):
     """Entity ``service/<name>``. Ends when it has been uninstalled."""
 
     @workflow.init
@@ -750,71 +751,13 @@ class Service:
 
     # --- pods ---
 
-    @workflow.update(
-        name="restart_pod", description="Kill a pod's tasks; they come back in place. Input {pod}."
-    )
-    async def restart_pod(self, command: PodCommand) -> PodCommandResult:
-        return await self._pod_command(PodVerb.RESTART, command, "update")
-
-    @restart_pod.validator
-    def _check_restart_pod(self, command: PodCommand) -> None:
-        self._check_pod(PodVerb.RESTART, command)
-
-    @workflow.signal(name="restart_pod", description="Kill a pod's tasks; they come back.")
-    async def on_restart_pod(self, command: PodCommand) -> None:
-        await self._pod_command(PodVerb.RESTART, command, "signal")
-
-    @workflow.update(
-        name="replace_pod",
-        description="Bring a pod up elsewhere; its volumes are lost. Input {pod}.",
-    )
-    async def replace_pod(self, command: PodCommand) -> PodCommandResult:
-        return await self._pod_command(PodVerb.REPLACE, command, "update")
-
-    @replace_pod.validator
-    def _check_replace_pod(self, command: PodCommand) -> None:
-        self._check_pod(PodVerb.REPLACE, command)
-
-    @workflow.signal(name="replace_pod", description="Bring a pod up elsewhere.")
-    async def on_replace_pod(self, command: PodCommand) -> None:
-        await self._pod_command(PodVerb.REPLACE, command, "signal")
-
-    @workflow.update(
-        name="pause_pod",
-        description="Run a placeholder in place of the tasks' commands. Input {pod, tasks}.",
-    )
-    async def pause_pod(self, command: PodCommand) -> PodCommandResult:
-        return await self._pod_command(PodVerb.PAUSE, command, "update")
-
-    @pause_pod.validator
-    def _check_pause_pod(self, command: PodCommand) -> None:
-        self._check_pod(PodVerb.PAUSE, command)
-
-    @workflow.signal(name="pause_pod", description="Run a placeholder in place of its tasks.")
-    async def on_pause_pod(self, command: PodCommand) -> None:
-        await self._pod_command(PodVerb.PAUSE, command, "signal")
-
-    @workflow.update(
-        name="resume_pod", description="Run paused tasks' own commands again. Input {pod, tasks}."
-    )
-    async def resume_pod(self, command: PodCommand) -> PodCommandResult:
-        return await self._pod_command(PodVerb.RESUME, command, "update")
-
-    @resume_pod.validator
-    def _check_resume_pod(self, command: PodCommand) -> None:
-        self._check_pod(PodVerb.RESUME, command)
-
-    @workflow.signal(name="resume_pod", description="Run its paused tasks' own commands again.")
-    async def on_resume_pod(self, command: PodCommand) -> None:
-        await self._pod_command(PodVerb.RESUME, command, "signal")
-
-    def _check_pod(self, verb: PodVerb, command: PodCommand) -> None:
+    def check_pod(self, verb: PodVerb, command: PodCommand) -> None:
         self._refuse_when_going()
         self._pods.check(verb, command, self._spec)
 
-    async def _pod_command(self, verb: PodVerb, command: PodCommand, via: str) -> PodCommandResult:
+    async def pod_command(self, verb: PodVerb, command: PodCommand, via: str) -> PodCommandResult:
         await workflow.wait_condition(lambda: self._begun)
-        self._check_pod(verb, command)
+        self.check_pod(verb, command)
         result = self._pods.carry_out(verb, command, self._spec)
         if verb in (PodVerb.RESTART, PodVerb.REPLACE):
             for name in result.tasks:
