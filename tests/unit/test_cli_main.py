@@ -457,6 +457,24 @@ Parameters:
     )
 
 
+def test_validate_shows_what_deploy_will_be_after_the_first_time(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "svc.yml"
+    path.write_text(
+        "name: web\n"
+        "pods: {web: {count: 1, tasks: {server: {goal: RUNNING, cmd: x, cpus: 1, memory: 32}}}}\n"
+        "plans:\n"
+        "  deploy: {strategy: serial, phases: {all: {pod: web}}}\n"
+        "  update: {strategy: serial, phases: {roll: {strategy: serial-canary, pod: web}}}\n"
+    )
+    ran = run("validate", str(path))
+    assert ran.out.splitlines()[0].endswith("and 2 plans")
+    assert ran.out.partition("once that has been complete:\n")[2] == (
+        "update (serial strategy) (WAITING)\n"
+        "└─ roll (serial-canary strategy) (WAITING)\n"
+        "   └─ web-0:[server] (WAITING)\n"
+    )
+
+
 def test_validate_tells_all_problems(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "bad.yml"
     path.write_text(PLAN_FILE.replace("1s", "soon").replace("required: true", "default: 'X'"))

@@ -8,7 +8,7 @@ from temporal_plans.cli.output import complain, say, say_all
 from temporal_plans.cli.strategy_names import only_workers_know
 from temporal_plans.cli.tree import tree
 from temporal_plans.domain.board import PlanBoard, PlanState
-from temporal_plans.domain.generation import DEPLOY, generate
+from temporal_plans.domain.generation import DEPLOY, UPDATE, generate
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.plan_check import problems as plan_problems
 from temporal_plans.domain.service import ServiceSpec
@@ -25,7 +25,7 @@ def validated(path: Path, given: Iterable[str] | None, files: Iterable[Path] | N
 
 
 def _service(spec: ServiceSpec, path: Path) -> int:
-    plans = generate(spec)
+    plans = [*generate(spec), *_update(spec)]
     pods, tasks = len(spec.pods), sum(len(pod.tasks) for pod in spec.pods)
     say(
         f"{path.name}: service {spec.name!r} with {_count(pods, 'pod type')}, "
@@ -33,11 +33,20 @@ def _service(spec: ServiceSpec, path: Path) -> int:
     )
     for plan in plans:
         say()
-        say_all(_tree(plan, started=plan.name == DEPLOY))
+        if plan.name == UPDATE:
+            say("In the place of deploy, once that has been complete:")
+        say_all(_tree(plan, started=plan.name in (DEPLOY, UPDATE)))
     faults = [f"{plan.name}: {error}" for plan in plans for error in PlanBoard(plan).errors]
     if faults:
         complain("\n".join(["steps that can't be done:", *faults]))
     return 1 if faults else 0
+
+
+def _update(spec: ServiceSpec) -> list[PlanSpec]:
+    """What ``deploy`` is for a service that was deployed before, if the file says so."""
+    if spec.plans is None or UPDATE not in spec.plans:
+        return []
+    return [generate(spec, completed_before=True)[0].but(name=UPDATE)]
 
 
 def _plan(path: Path) -> int:
