@@ -26,7 +26,9 @@ from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.cluster import AgentResources
 from temporal_plans.domain.commands import Command, Verb
+from temporal_plans.domain.pod_verb import PodVerb
 from temporal_plans.domain.status import Status
+from temporal_plans.domain.task import TaskState
 from temporal_plans.loading.service import load_service_text
 from temporal_plans.messages.cluster import PLANS_QUEUE
 from temporal_plans.messages.scheduled import ScheduledPlan
@@ -56,6 +58,22 @@ plans:
   job:
     phases:
       job: {strategy: parallel, pod: web, steps: [{default: [[job]]}]}
+"""
+
+LIVED = """
+name: lived
+pods:
+  web:
+    count: {count}
+    volume: {{path: data, size: 8}}
+    allow-decommission: true
+    tasks:
+      server:
+        goal: RUNNING
+        cmd: while true; do sleep 1; done
+        env: {{NUMBER: "{number}"}}
+        cpus: 0.1
+        memory: 16
 """
 
 
@@ -187,6 +205,59 @@ async def deployed(kit: Kit) -> list[str]:
     ]
 
 
+async def lived(kit: Kit) -> list[str]:
+    """A service that fails, is paused, is changed in the middle of a change, shrinks, and goes."""
+    plans = PlansClient(kit.client)
+    tasks = iter(range(100))
+
+    async def deploy(count: int) -> None:
+        text = LIVED.format(count=count, number=next(tasks))
+        await plans.deploy(load_service_text(text, {}, source="lived", templates=lambda name: name))
+
+    async def runs(number: int) -> bool:
+        records = await plans.tasks("lived")
+        states = [record.status.state for record in records if record.status is not None]
+        return states.count(TaskState.RUNNING) == number == len(records)
+
+    async def is_complete(plan: str) -> bool:
+        return (await plans.show(f"lived/{plan}")).view.status is Status.COMPLETE
+
+    async def recovers(verb: PodVerb) -> None:
+        ids = {record.task_id for record in await plans.tasks("lived")}
+        await plans.command_pod("lived", verb, "web-0")
+        await until(lambda: _differs(plans, ids))
+        await until(lambda: runs(2))
+        await until(lambda: is_complete("recovery"))
+
+    await deploy(2)
+    await until(lambda: is_complete("deploy"))
+    for verb in (PodVerb.RESTART, PodVerb.PAUSE, PodVerb.RESUME, PodVerb.REPLACE):
+        await recovers(verb)
+    await deploy(2)
+    await deploy(1)  # in the middle of that
+    await until(lambda: is_complete("deploy"))
+    await until(lambda: is_complete("decommission"))
+    await until(lambda: runs(1))
+    await plans.uninstall("lived")
+    await until(lambda: plans.gone("lived"))
+    ended = ["lived/deploy", "lived/decommission", "lived/recovery"]
+    return ["service/lived", *ended, *await _below(kit.client, ended)]
+
+
+async def _differs(plans: PlansClient, ids: set[str]) -> bool:
+    return {record.task_id for record in await plans.tasks("lived")} != ids
+
+
+async def _below(client: Client, plans: list[str]) -> list[str]:
+    """The phases of plans, and their steps."""
+    found = [
+        run.id
+        async for run in client.list_workflows("WorkflowType IN ('Phase', 'Step')")
+        if any(run.id.startswith(f"{plan}/") for plan in plans)
+    ]
+    return sorted(set(found))
+
+
 async def scheduled(kit: Kit) -> list[str]:
     """A plan of a service, begun as a schedule does it."""
     run = await kit.client.start_workflow(
@@ -207,7 +278,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.chmod(scratch, 0o755)
         async with cluster(Path(scratch)) as kit:
-            for story in (happy, steered, long, deployed, scheduled):
+            for story in (happy, steered, long, deployed, scheduled, lived):
                 for number, workflow_id in enumerate(await story(kit)):
                     await _keep(kit.client, workflow_id, target / f"{story.__name__}-{number}.json")
 
