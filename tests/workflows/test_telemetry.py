@@ -18,9 +18,9 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE
-from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.telemetry import TelemetrySettingError, telemetry
 from temporal_plans.workflows.tracing import span
 
@@ -62,6 +62,11 @@ class Collector:
             for s in resource.scope_metrics
         ]
         return {metric.name for scope in scopes for metric in scope.metrics}
+
+
+@pytest.fixture
+def address(env: WorkflowEnvironment) -> str:
+    return env.client.service_client.config.target_host
 
 
 @pytest.fixture(name="collector")
@@ -128,11 +133,10 @@ def _tree(spans: list[Span]) -> set[tuple[str, str]]:
     return {(one.name, names[one.parent_span_id]) for one in spans}
 
 
-async def test_a_plan_is_one_trace_and_replay_adds_nothing_to_it(collector: Collector) -> None:
-    async with (
-        DevServer() as server,
-        _program(server.address, collector.address + "/", cached=0) as process,
-    ):
+async def test_a_plan_is_one_trace_and_replay_adds_nothing_to_it(
+    address: str, collector: Collector
+) -> None:
+    async with _program(address, collector.address + "/", cached=0) as process:
         await _until(
             lambda: (
                 "temporal_workflow_completed" in collector.metric_names()
@@ -164,8 +168,8 @@ async def test_a_plan_is_one_trace_and_replay_adds_nothing_to_it(collector: Coll
     assert service == "traced-program"
 
 
-async def test_on_a_console_it_is_one_line_a_span() -> None:
-    async with DevServer() as server, _program(server.address, "console", cached=100) as process:
+async def test_on_a_console_it_is_one_line_a_span(address: str) -> None:
+    async with _program(address, "console", cached=100) as process:
         _, said = await process.communicate(b"")
     assert process.returncode == 0, said.decode()
     lines = [line for line in said.decode().splitlines() if line.startswith("span ")]

@@ -1,9 +1,8 @@
 """A process with telemetry on that runs one small tree; run by test_telemetry.py.
 
 A process of its own, because OpenTelemetry keeps one tracer provider a process for ever.
-Arguments: the server's address, the telemetry setting, how many workflows the worker keeps (with
-none,
-every workflow task replays from the start).
+Arguments: the server's address, the telemetry setting, how many workflows the worker keeps
+(with none, every workflow task replays from the start).
 """
 
 import asyncio
@@ -12,6 +11,7 @@ from datetime import timedelta
 
 from temporalio import activity, workflow
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from temporal_plans.client.connection import Connection, connect
 from temporal_plans.worker.telemetry import telemetry
@@ -70,6 +70,9 @@ async def main(address: str, setting: str, cached: str) -> None:
         workflows=[TracedPlan, TracedPhase, TracedStep],
         activities=[launch],
         max_cached_workflows=int(cached),
+        workflow_runner=SandboxedWorkflowRunner(
+            SandboxRestrictions.default.with_passthrough_modules("temporal_plans", "opentelemetry")
+        ),
     )
     async with worker:
         await client.execute_workflow(
