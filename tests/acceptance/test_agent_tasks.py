@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pwd
+import shutil
 import signal
 import time
 from collections.abc import AsyncGenerator
@@ -572,25 +573,45 @@ async def test_an_unhealthy_task_is_killed_and_failed(agent: Bench, restart: boo
     )
 
 
-@as_root
-async def test_the_checks_of_a_task_without_supervisor_go_on(agent: Bench) -> None:
-    """As its user, with its environment."""
-    who = "test $(id -un) = nobody && test $NEEDED = ok"
-    ready = ReadinessCheck(cmd=f"{who} && test -e ready", interval=0.05, delay=0, timeout=5)
-    task = task_spec("touch ok; sleep 1000", env={"NEEDED": "ok"})
-    pod = pod_spec(task.but(readiness_check=ready, health_check=health(f"{who} && test -e ok")))
+WHO = "test $(id -un) = nobody && test $NEEDED = ok"
+
+
+async def orphaned(agent: Bench, cmd: str) -> str:
+    """A task of nobody's with checks, without its supervisor, under a new agent; its id."""
+    ready = ReadinessCheck(cmd=f"{WHO} && test -e ready", interval=0.05, delay=0, timeout=5)
+    task = task_spec(f"touch ok; {cmd}", env={"NEEDED": "ok"})
+    pod = pod_spec(task.but(readiness_check=ready, health_check=health(f"{WHO} && test -e ok")))
     asked = order(pod.but(user="nobody"))
     task_id = asked.tasks[0].task_id
     await agent.launch(asked)
-    sandbox = agent.directory(task_id).sandbox
-    await eventually((sandbox / "ok").exists, "the task runs")
+    await eventually((agent.directory(task_id).sandbox / "ok").exists, "the task runs")
     os.kill(supervisor_of(agent, task_id), signal.SIGKILL)
     await agent.restart()
+    return task_id
+
+
+@as_root
+async def test_the_checks_of_a_task_without_supervisor_go_on(agent: Bench) -> None:
+    """As its user, with its environment."""
+    task_id = await orphaned(agent, "sleep 1000")
+    sandbox = agent.directory(task_id).sandbox
     (sandbox / "ready").touch()
     await eventually(lambda: any(status.ready for _, status in agent.sent), "it is ready")
     (sandbox / "ok").unlink()
     last = await agent.last(task_id)
     assert "unhealthy: the health check failed 2 times" in last.message
+
+
+@as_root
+@pytest.mark.skipif(shutil.which("perl") is None, reason="perl is what does it here")
+async def test_a_task_is_not_killed_for_what_is_no_more_known_of_it(
+    agent: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Some programs write their title over their environment."""
+    task_id = await orphaned(agent, "exec perl -e '$0 = qq(a title); sleep 1000'")
+    await eventually(lambda: "lost its supervisor and its checks" in caplog.text, "it is said")
+    assert agent.states(task_id) == [TaskState.RUNNING]
+    await agent.kill(task_id)
 
 
 async def test_a_check_that_hangs_is_killed_at_its_timeout(agent: Bench) -> None:

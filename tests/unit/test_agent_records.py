@@ -89,7 +89,7 @@ def test_how_a_task_ended(
 
 
 def test_a_task_of_another_boot_was_lost_with_it() -> None:
-    started = StartRecord(pid=1, start=2, supervisor=3, boot="old", at=NOW)
+    started = StartRecord(pid=1, start=2, supervisor=3, uid=0, boot="old", at=NOW)
     assert lost("new", started).message == "the machine was started again while the task ran"
     assert "no exit code" in lost("old", started).message
     assert lost("old", started).state is TaskState.LOST

@@ -39,19 +39,6 @@ def identity_for(user: str | None, *, field: str, allow_root: bool) -> tuple[Ide
     return Identity(name=user, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups), ""
 
 
-def identity_of(pid: int) -> Identity:
-    """Whose process it is, whatever it may act as. OSError when it is gone."""
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
-    fields = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
-    real = 0  # of the real, effective, saved and filesystem ids
-    return Identity(
-        name="",
-        uid=int(fields["Uid"][real]),
-        gid=int(fields["Gid"][real]),
-        groups=tuple(int(group) for group in fields["Groups"]),
-    )
-
-
 def closed_above(path: Path, identity: Identity) -> Path | None:
     """The first directory above ``path`` that a user may not pass, from the root down; or None.
 

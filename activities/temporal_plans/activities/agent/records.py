@@ -7,6 +7,7 @@ import signal
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from temporal_plans.activities.agent.identity import Identity
 from temporal_plans.domain.model import CompactValue, Value
 from temporal_plans.domain.service import HealthCheck, ReadinessCheck
 from temporal_plans.domain.task import TaskState
@@ -48,11 +49,14 @@ class KillRecord(Value):
 
 
 class StartRecord(Value):
-    """``started.json``. ``start`` in clock ticks since the boot that ``boot`` names."""
+    """``started.json``. ``start`` in clock ticks since the boot that ``boot`` names. The task runs
+    as ``identity``, or else as the supervisor's user, which is ``uid``."""
 
     pid: int
     start: int
     supervisor: int
+    uid: int
+    identity: Identity | None = None
     boot: str
     at: datetime
 

@@ -35,15 +35,16 @@ from temporal_plans.activities.agent.secrets import redact
 from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.activities.agent.supervision import (
     Life,
+    OrphanUnknown,
     ShimSpec,
     SpawnOutcome,
     ask_to_end,
     compile_supervisor,
     life_of,
     orphan_ended,
-    read_orphan,
     read_spec,
     spawn,
+    spec_of_orphan,
     supervisor_ended,
 )
 from temporal_plans.activities.agent.tidying import expired_marks, expired_sandboxes
@@ -317,8 +318,16 @@ class TaskRunner:
             return
         supervisor = task.directory.supervisor()
         spec = read_spec(supervisor) if supervisor else None
-        if spec is None and (spec := read_orphan(task.directory)) is None:
-            return  # it has just ended
+        if spec is None:
+            if life_of(task.directory) is not Life.ORPHANED:
+                return  # it has just ended
+            try:
+                spec = spec_of_orphan(task.directory, record.name)
+            except OrphanUnknown as problem:
+                _log.warning(
+                    "%s has lost its supervisor and its checks: %s", record.task_id, problem
+                )
+                return
         at = started.at.timestamp()
         if record.health_check is not None:
             self._monitor(task, self._watch_health(task, record, spec, at), "health")

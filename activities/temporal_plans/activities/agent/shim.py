@@ -169,6 +169,8 @@ class Supervisor:
                 "pid": self._child,
                 "start": stat.start if stat else 0,
                 "supervisor": os.getpid(),
+                "uid": os.geteuid(),
+                "identity": self._spec.get("identity"),
                 "boot": boot_id(),
                 "at": time.time(),
             },

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from temporal_plans.activities.agent import shim
-from temporal_plans.activities.agent.identity import Identity, identity_of
+from temporal_plans.activities.agent.identity import Identity
 from temporal_plans.activities.agent.layout import TaskDir
 from temporal_plans.activities.agent.records import StartRecord
 
@@ -106,27 +106,36 @@ def read_spec(supervisor: int) -> ShimSpec | None:
         return None
 
 
-def read_orphan(directory: TaskDir) -> ShimSpec | None:
-    """The environment, sandbox and user of a task without supervisor, from its process. None when
-    that has ended, or is not the task yet."""
+class OrphanUnknown(Exception):
+    """What a task without supervisor was told can't be had any more; the text says why."""
+
+
+def spec_of_orphan(directory: TaskDir, name: str) -> ShimSpec:
+    """What others need to run beside the task of that name: its environment, as its process still
+    has it, its sandbox and its user. Raises OrphanUnknown.
+
+    The user is the one on record. That of the process may be another by now, with more rights.
+    """
     started = directory.started
-    if started is None or not _runs(started):
-        return None
+    if started is None:
+        raise OrphanUnknown("it was never started")
+    if started.identity is None and started.uid != os.geteuid():
+        raise OrphanUnknown(f"it was started by an agent of another user, {started.uid}")
     try:
         environ = Path(f"/proc/{started.pid}/environ").read_bytes()
-        identity = identity_of(started.pid)
-    except OSError:
-        return None
-    if not environ:  # the supervisor's, that is: it died in the moment before the task's command
-        return None
-    pairs = (os.fsdecode(entry).partition("=") for entry in environ.split(b"\0") if entry)
+    except OSError as problem:
+        raise OrphanUnknown(f"its environment: {problem.strerror}") from problem
+    entries = (os.fsdecode(entry).partition("=") for entry in environ.split(b"\0") if entry)
+    env = {key: value for key, _, value in entries}
+    if env.get("TASK_NAME") != name or not _runs(started):
+        raise OrphanUnknown("its process has overwritten its environment")
     return ShimSpec(
         task_id="",
         cmd="",
-        env={name: value for name, _, value in pairs},
+        env=env,
         sandbox=str(directory.sandbox),
         launch_log="",
-        identity=identity if os.geteuid() == 0 else None,
+        identity=started.identity,
     )
 
 
