@@ -1,6 +1,6 @@
 """Workflows that answer from memory, in the place of Temporal: for tests of what asks them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -21,7 +21,7 @@ from temporal_plans.client.schedules import (
     ScheduleOrder,
     ScheduleView,
 )
-from temporal_plans.domain.explain import GivenWork
+from temporal_plans.domain.explain import PendingWork
 from temporal_plans.messages.scheduled import ScheduledPlan
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -121,7 +121,7 @@ class FakeGateway:
     """what a workflow that an update starts answers to it"""
     ends_with: dict[str, str] = field(default_factory=dict[str, str])
     """which workflow ends once another was looked at"""
-    work: dict[str, Sequence[GivenWork]] = field(default_factory=dict[str, Sequence[GivenWork]])
+    work: dict[str, Sequence[PendingWork]] = field(default_factory=dict[str, Sequence[PendingWork]])
     """by workflow id"""
     schedules: FakeSchedules = field(default_factory=FakeSchedules)
 
@@ -214,10 +214,10 @@ class FakeGateway:
         self.told.append(Call(agent, activity, argument))
         return _given(self.agents[agent].pop(0), result)
 
-    async def given_work(self, workflow_id: str) -> Sequence[GivenWork]:
-        if workflow_id not in self.work:
-            raise NoSuchWorkflow(workflow_id)
-        return self.work[workflow_id]
+    async def pending_work(
+        self, workflow_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[PendingWork]]:
+        return {id: self.work[id] for id in workflow_ids if id in self.work}
 
     def _known(self, workflow_id: str) -> FakeWorkflow:
         if workflow_id not in self.workflows:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Literal
 
 import pytest
 
 from temporal_plans.cli.explaining import explanation_lines
 from temporal_plans.domain.board import PhaseBoard, PlanBoard
 from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.explain import explain
+from temporal_plans.domain.explain import Cause, explain
 from temporal_plans.domain.plan import (
     ApprovalWork,
     PhaseSpec,
@@ -17,7 +18,7 @@ from temporal_plans.domain.plan import (
     StepSpec,
     StrategySpec,
 )
-from temporal_plans.domain.transitions import awaiting, failed
+from temporal_plans.domain.transitions import awaiting, begun, failed
 from unit.board_kit import NOW, tell
 
 SLEEP = SleepWork(duration=timedelta(seconds=1))
@@ -104,4 +105,36 @@ def test_it_is_said_once() -> None:
     ]
     assert [line for line in lines if "to go on" in line] == [
         "    to go on: temporal plan continue p"
+    ]
+
+
+@pytest.mark.parametrize(("mode", "most"), [("child", 32), ("inline", 100)])
+def test_a_step_for_which_there_is_no_room_yet(mode: Literal["child", "inline"], most: int) -> None:
+    names = [f"s{number}" for number in range(most + 1)]
+    phase = PhaseSpec(
+        name="p",
+        strategy=StrategySpec(name="parallel"),
+        steps=tuple(StepSpec(name=name, work=SLEEP) for name in names),
+    )
+    made = PlanBoard(PlanSpec(name="p", steps=mode, phases=(phase,)))
+    for index in range(most - 1):
+        made.phases[0].set(index, begun(made.phases[0].steps[index], NOW))
+    assert explain(made, 0, most).explanations[0].text.startswith(f"step s{most} is about to be")
+    made.phases[0].set(most - 1, begun(made.phases[0].steps[most - 1], NOW))
+    [last] = explain(made, 0, most).explanations
+    assert last.cause is Cause.PREDECESSOR
+    assert last.text == (
+        f"step s{most} waits for its turn: {most} steps of its phase are at work, "
+        "and no more may be"
+    )
+
+
+def test_a_step_that_failed_before_it_began_is_told_of() -> None:
+    """Its workflow could not be started, say."""
+    made = board()
+    made.phases[0].fail("its workflow ended")
+    told = explain(made, None, None).explanations
+    assert [(one.step, one.cause) for one in told if one.phase == "web"] == [
+        ("a", Cause.ERROR),
+        ("b c", Cause.ERROR),
     ]

@@ -1,19 +1,27 @@
-"""What is told of work that steps have given to workers."""
+"""What is told of the work that steps wait for."""
 
 from datetime import UTC, datetime, timedelta
+from typing import NoReturn
 
 import pytest
 
 from temporal_plans.cli.explaining import explanation_lines
-from temporal_plans.client.steps_at_work import with_work
-from temporal_plans.domain.explain import Cause, Explanation, Explanations, GivenWork
+from temporal_plans.client.connection import ServerUnreachableError
+from temporal_plans.client.errors import Refused
+from temporal_plans.client.steps_at_work import needs_agents, with_agents, with_work
+from temporal_plans.domain.cluster import AgentState
+from temporal_plans.domain.explain import Cause, Explanation, Explanations, PendingWork
 from temporal_plans.domain.status import Status
 from unit.fake_gateway import FakeGateway
 
 NOW = datetime.now(UTC)
-WAITS = GivenWork(type="dump", queue="ops", since=NOW)
-RUNS = GivenWork(type="dump", queue="ops", since=NOW, taken=True, worker="7@host")
-LATER = GivenWork(type="dump", queue="ops", since=NOW, attempt=3, again=NOW + timedelta(hours=1))
+WAITS = PendingWork(type="dump", task_queue="ops", since=NOW)
+RUNS = PendingWork(type="dump", task_queue="ops", since=NOW, started=True, worker="7@host")
+LATER = PendingWork(
+    type="dump", task_queue="ops", since=NOW, attempt=3, next_attempt=NOW + timedelta(hours=1)
+)
+SWEEP = PendingWork(type="Sweep", workflow_id="nightly", task_queue="ops", since=NOW)
+LAUNCH = PendingWork(type="launch", task_queue="agent/a1", since=NOW)
 
 
 def at_work(*steps: str, phase: str = "p") -> list[Explanation]:
@@ -26,8 +34,8 @@ def at_work(*steps: str, phase: str = "p") -> list[Explanation]:
 
 
 async def told(
-    explanations: list[Explanation], work: dict[str, list[GivenWork]]
-) -> list[tuple[str, Cause, tuple[GivenWork, ...]]]:
+    explanations: list[Explanation], work: dict[str, list[PendingWork]]
+) -> list[tuple[str, Cause, tuple[PendingWork, ...]]]:
     asked = Explanations(status=Status.IN_PROGRESS, explanations=tuple(explanations))
     answer = await with_work(FakeGateway(work=dict(work)), "backup", asked)
     return [(one.step, one.cause, one.work) for one in answer.explanations]
@@ -39,12 +47,12 @@ async def told(
         (WAITS, Cause.WORKER),
         (RUNS, Cause.RUNNING),
         (LATER, Cause.RUNNING),
-        (LATER.but(again=NOW - timedelta(seconds=1)), Cause.WORKER),
+        (LATER.but(next_attempt=NOW - timedelta(seconds=1)), Cause.WORKER),
         (WAITS.but(paused=True), Cause.RUNNING),
     ],
 )
-async def test_a_step_waits_for_a_worker_when_none_has_taken_its_work(
-    work: GivenWork, cause: Cause
+async def test_a_step_waits_for_a_worker_when_none_has_started_its_work(
+    work: PendingWork, cause: Cause
 ) -> None:
     found = await told(at_work("a"), {"backup/p/a": [work]})
     assert found == [("a", cause, (work,))]
@@ -54,27 +62,53 @@ async def test_only_of_what_is_at_work() -> None:
     done = Explanation(
         phase="p", step="a", status=Status.COMPLETE, cause=Cause.COMPLETE, text="is complete"
     )
-    assert await told([done], {"backup/p/a": [WAITS]}) == [("a", Cause.COMPLETE, ())]
-
-
-async def test_a_phases_work_is_that_of_its_only_inline_step() -> None:
-    found = await told(at_work("a"), {"backup/p": [WAITS]})
-    assert found == [("a", Cause.WORKER, (WAITS,))]
-
-
-async def test_a_step_with_a_workflow_of_its_own_has_no_part_in_its_phases_work() -> None:
-    found = await told(at_work("a"), {"backup/p": [WAITS], "backup/p/a": []})
-    assert found == [("a", Cause.RUNNING, ())]
-
-
-async def test_of_several_inline_steps_workflows_are_told_apart_and_activities_are_not() -> None:
-    child = GivenWork(type="Sweep", id="backup/p/b/Sweep", queue="ops", since=NOW)
-    found = await told(at_work("a", "b"), {"backup/p": [WAITS, child]})
-    assert found == [
-        ("a", Cause.RUNNING, ()),
-        ("b", Cause.WORKER, (child,)),
-        ("", Cause.WORKER, (WAITS,)),
+    [yet_to_begin] = [one.but(status=Status.PENDING) for one in at_work("b")]
+    work = {"backup/p/a": [WAITS], "backup/p/b": [WAITS], "backup/p": [WAITS]}
+    assert await told([done, yet_to_begin], work) == [
+        ("a", Cause.COMPLETE, ()),
+        ("b", Cause.RUNNING, ()),
     ]
+
+
+async def test_what_inline_steps_wait_for_is_told_of_their_phase() -> None:
+    """Also when one alone is asked about, for others may be at work."""
+    for steps in (("a",), ("a", "b")):
+        found = await told(at_work(*steps), {"backup/p": [WAITS, SWEEP]})
+        assert found == [
+            *((step, Cause.RUNNING, ()) for step in steps),
+            ("", Cause.WORKER, (WAITS, SWEEP)),
+        ]
+
+
+async def test_a_phase_has_no_work_beside_that_of_steps_with_workflows_of_their_own() -> None:
+    step = PendingWork(type="Step", workflow_id="backup/p/b", task_queue="plans", since=NOW)
+    work = {"backup/p": [step], "backup/p/a": []}
+    assert await told(at_work("a"), work) == [("a", Cause.RUNNING, ())]
+    assert await told(at_work("b"), work) == [("b", Cause.RUNNING, ())]  # just over
+
+
+@pytest.mark.parametrize("error", [Refused("not for you"), ServerUnreachableError("x", "y")])
+async def test_it_is_left_out_when_it_can_not_be_had(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = FakeGateway()
+
+    async def no(_: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(gateway, "pending_work", no)
+    asked = Explanations(status=Status.STARTING, explanations=tuple(at_work("a")))
+    assert await with_work(gateway, "backup", asked) == asked
+
+
+def test_an_agent_that_is_not_alive_is_named() -> None:
+    [one] = at_work("a")
+    asked = Explanations(status=Status.STARTING, explanations=(one.but(work=(LAUNCH, WAITS)),))
+    assert needs_agents(asked)
+    states = {"a1": AgentState.UNREACHABLE, "a2": AgentState.LOST}
+    [answer] = with_agents(asked, states).explanations
+    assert [work.agent_state for work in answer.work] == [AgentState.UNREACHABLE, None]
+    assert with_agents(asked, {"a1": AgentState.ALIVE}) == asked
 
 
 MINUTES = timedelta(minutes=2, seconds=5)
@@ -85,32 +119,52 @@ MINUTES = timedelta(minutes=2, seconds=5)
     [
         (RUNS, "activity dump runs for 2m 05s on worker 7@host"),
         (
-            RUNS.but(attempt=2, failure="disk full"),
-            "activity dump runs for 2m 05s on worker 7@host, attempt 2; before that: disk full",
+            RUNS.but(attempt=2, last_failure="disk full"),
+            "activity dump runs for 2m 05s on worker 7@host, attempt 2; "
+            "the one before failed: disk full",
         ),
+        (SWEEP.but(started=True), "workflow Sweep (nightly) runs for 2m 05s"),
         (
-            GivenWork(type="Sweep", id="w", queue="ops", since=NOW, taken=True),
-            "workflow Sweep (w) runs for 2m 05s",
+            LATER.but(last_failure="disk full"),
+            "activity dump failed: disk full; attempt 3 in 57m 55s",
         ),
-        (LATER.but(failure="disk full"), "activity dump failed: disk full; attempt 3 in 57m 55s"),
         (
             WAITS,
-            "activity dump waits for 2m 05s for a worker on task queue ops; there is none",
-        ),
-        (
-            WAITS.but(asked=NOW),
             "activity dump waits for 2m 05s for a worker on task queue ops; "
-            "none has asked for 2m 05s",
+            "none has asked for minutes: none runs, or all are busy",
         ),
         (
-            WAITS.but(asked=NOW + MINUTES),
+            WAITS.but(last_poll=NOW),
+            "activity dump waits for 2m 05s for a worker on task queue ops; "
+            "none has asked for 2m 05s: none runs, or all are busy",
+        ),
+        (
+            WAITS.but(last_poll=NOW + MINUTES),
             "activity dump waits for 2m 05s for a worker on task queue ops",
         ),
-        (WAITS.but(paused=True, attempt=2), "activity dump is paused, attempt 2"),
+        (WAITS.but(task_queue=""), "activity dump waits for 2m 05s for a worker"),
+        (
+            WAITS.but(paused=True, attempt=2),
+            "activity dump is paused, attempt 2; `temporal activity unpause` lets it go on",
+        ),
+        (LAUNCH, "activity launch waits for 2m 05s for agent a1; it has not asked for minutes"),
+        (
+            LAUNCH.but(agent_state=AgentState.UNREACHABLE),
+            "activity launch waits for 2m 05s for agent a1; the agent is UNREACHABLE",
+        ),
     ],
 )
-def test_the_line_beneath_a_step(work: GivenWork, line: str) -> None:
+def test_the_line_beneath_a_step(work: PendingWork, line: str) -> None:
     [one] = at_work("a")
     explained = Explanations(status=Status.STARTING, explanations=(one.but(work=(work,)),))
     lines = explanation_lines("backup", explained, now=NOW + MINUTES)
     assert [said.plain for said in lines[2:]] == [f"    {line}"]
+
+
+def test_equal_lines_are_told_once() -> None:
+    [one] = at_work("a")
+    explained = Explanations(status=Status.STARTING, explanations=(one.but(work=(RUNS,) * 3),))
+    lines = explanation_lines("backup", explained, now=NOW + MINUTES)
+    assert [said.plain for said in lines[2:]] == [
+        "    3 times: activity dump runs for 2m 05s on worker 7@host"
+    ]

@@ -75,10 +75,10 @@ class Kit:
     recorder: Recorder
     not_replayed: list[str] = field(default_factory=list[str])
 
-    async def start(self, plan: dict[str, Any], **more: Any) -> "Run":
+    async def start(self, plan: dict[str, Any], *, id: str = "", **more: Any) -> "Run":
         input = PlanInput.model_validate({"name": "test", **plan, **more})
         handle = await self.client.start_workflow(
-            "Plan", input, id=f"plan-{uuid4()}", task_queue=self.queue, result_type=PlanResult
+            "Plan", input, id=id or f"plan-{uuid4()}", task_queue=self.queue, result_type=PlanResult
         )
         return Run(handle)
 

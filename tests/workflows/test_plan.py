@@ -51,6 +51,20 @@ async def test_a_failed_step_reads_error_until_it_is_restarted(plans: Kit, mode:
 
 
 @MODES
+async def test_a_plan_begins_anew_right_after_it_was_terminated(plans: Kit, mode: str) -> None:
+    """What ran for it is being cancelled, and has the ids of its phases and steps for a moment."""
+    name = f"held-{mode}"
+    plans.recorder.gates[name] = asyncio.Event()
+    plan = {"steps": mode, "phases": {"p": {"steps": steps(name)}}}
+    run = await plans.start(plan)
+    await run.until(lambda view: statuses(view)[0] == "STARTING")
+    await run.handle.terminate()
+    again = await plans.start(plan, id=run.handle.id)
+    plans.recorder.gates.pop(name).set()
+    assert (await again.result()).status is Status.COMPLETE
+
+
+@MODES
 async def test_force_complete_of_a_step_at_work_lets_the_next_begin(plans: Kit, mode: str) -> None:
     name = f"stuck-{mode}"
     plans.recorder.gates[name] = asyncio.Event()

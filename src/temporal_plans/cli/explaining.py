@@ -1,6 +1,7 @@
 """Why elements are not moving, in words."""
 
 import shlex
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 from rich.text import Text
@@ -8,10 +9,10 @@ from rich.text import Text
 from temporal_plans.cli.duration import duration
 from temporal_plans.cli.output import coloured, printable
 from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.explain import Cause, Explanation, Explanations, GivenWork
+from temporal_plans.domain.explain import Cause, Explanation, Explanations, PendingWork
 
-_ASKS_WITHIN = timedelta(seconds=70)
-"""Every worker asks its queues anew after a minute."""
+_POLLS_WITHIN = timedelta(seconds=70)
+"""A worker with room for more work asks its queues anew after a minute."""
 
 _PURPOSE: dict[str, str] = {Verb.CONTINUE: "to go on", Verb.RESTART: "to try again"}
 
@@ -55,29 +56,47 @@ def _lines(plan: str, explanation: Explanation, now: datetime) -> list[Text]:
         details.append(printable(f"    waits for {', '.join(missing)}"))
     if explanation.until is not None:
         details.append(f"    again in {duration(explanation.until - now)}")
-    details += [printable(f"    {_what(work)} {_state(work, now)}") for work in explanation.work]
+    told = Counter(f"{_what(work)} {_state(work, now)}" for work in explanation.work)
+    for what, count in told.items():
+        details.append(printable(f"    {what}" if count == 1 else f"    {count} times: {what}"))
     return [line, *map(Text, details)]
 
 
-def _what(work: GivenWork) -> str:
-    return f"workflow {work.type} ({work.id})" if work.id else f"activity {work.type}"
+def _what(work: PendingWork) -> str:
+    if work.workflow_id:
+        return f"workflow {work.type} ({work.workflow_id})"
+    return f"activity {work.type}"
 
 
-def _state(work: GivenWork, now: datetime) -> str:
+def _state(work: PendingWork, now: datetime) -> str:
     since = f"for {duration(now - work.since)}" if work.since is not None else "now"
     tries = f", attempt {work.attempt}" if work.attempt > 1 else ""
-    failed = f"; before that: {work.failure}" if work.failure else ""
+    failed = f"; the one before failed: {work.last_failure}" if work.last_failure else ""
+    agent = f"; the agent is {work.agent_state}" if work.agent_state is not None else ""
     if work.paused:
-        return f"is paused{tries}{failed}"
-    if work.taken:
-        return f"runs {since}{f' on worker {work.worker}' if work.worker else ''}{tries}{failed}"
-    if work.again is not None and work.again > now:
-        return f"failed: {work.failure}; attempt {work.attempt} in {duration(work.again - now)}"
-    waits = f"waits {since} for a worker on task queue {work.queue}{tries}{failed}"
-    if work.asked is None:
-        return f"{waits}; there is none"
-    silent = now - work.asked
-    return f"{waits}; none has asked for {duration(silent)}" if silent > _ASKS_WITHIN else waits
+        return f"is paused{tries}{failed}; `temporal activity unpause` lets it go on"
+    if work.started:
+        worker = f" on worker {work.worker}" if work.worker else ""
+        return f"runs {since}{worker}{tries}{failed}{agent}"
+    if work.next_attempt is not None and work.next_attempt > now:
+        left = duration(work.next_attempt - now)
+        return f"failed: {work.last_failure}; attempt {work.attempt} in {left}"
+    return f"waits {since} for {_whom(work)}{tries}{failed}{agent or _silence(work, now)}"
+
+
+def _whom(work: PendingWork) -> str:
+    if work.agent:
+        return f"agent {work.agent}"
+    return f"a worker on task queue {work.task_queue}" if work.task_queue else "a worker"
+
+
+def _silence(work: PendingWork, now: datetime) -> str:
+    if not work.task_queue or (work.last_poll and now - work.last_poll < _POLLS_WITHIN):
+        return ""
+    how_long = "minutes" if work.last_poll is None else duration(now - work.last_poll)
+    if work.agent:
+        return f"; it has not asked for {how_long}"
+    return f"; none has asked for {how_long}: none runs, or all are busy"
 
 
 def _text(explanation: Explanation) -> str:

@@ -7,10 +7,10 @@ another gateway in its place.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol, TypeVar
 from uuid import uuid4
@@ -28,25 +28,23 @@ from temporalio.client import (
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
     WorkflowUpdateFailedError,
-    WorkflowUpdateHandle,
-    WorkflowUpdateStage,
 )
 from temporalio.common import QueryRejectCondition, RetryPolicy, WorkflowIDConflictPolicy
 from temporalio.exceptions import (
-    ApplicationError,
-    FailureError,
-    WorkflowAlreadyStartedError,
+    TimeoutError as ActivityTimeoutError,
 )
 from temporalio.exceptions import (
-    TimeoutError as ActivityTimeoutError,
+    WorkflowAlreadyStartedError,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.client.connection import AnswerLostError, ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
-from temporal_plans.client.given_work import given_work
+from temporal_plans.client.failure_text import failure_text
+from temporal_plans.client.pending_work import pending_work
 from temporal_plans.client.schedules import Schedules, TemporalSchedules
-from temporal_plans.domain.explain import GivenWork
+from temporal_plans.client.sent_update import MayHaveArrived, SentUpdate
+from temporal_plans.domain.explain import PendingWork
 from temporal_plans.messages.plan import PLAN_ENDING
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -54,19 +52,8 @@ Model = TypeVar("Model", bound=BaseModel)
 ANSWER_WITHIN = timedelta(seconds=10)
 """How long a worker may take to answer a query."""
 
-TAKEN_WITHIN = timedelta(seconds=15)
-"""How long it may take to take an update. A worker that is just being stopped may take a workflow
-task along into its end, and the server gives that to another one after ten seconds."""
-
-DONE_WITHIN = timedelta(seconds=60)
-"""How long an update that was taken may be under way: a plan that gives way to another first leaves
-its work in order."""
-
 ASKED_AFTER_EVERY, ASKED_AFTER_FOR = 0.5, 15.0
 """Seconds: an update whose answer was lost."""
-
-_CLOCKS_DIFFER = timedelta(minutes=1)
-"""The server's clock from ours, at most."""
 
 _SILENCE = frozenset(
     {RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.UNAVAILABLE}
@@ -199,9 +186,11 @@ class Gateway(Protocol):
         """Run one of an agent's activities; raises AgentUnreachable, Refused."""
         ...
 
-    async def given_work(self, workflow_id: str) -> Sequence[GivenWork]:
-        """What the newest run waits for workers to do; nothing for a closed one. Raises
-        NoSuchWorkflow, Refused."""
+    async def pending_work(
+        self, workflow_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[PendingWork]]:
+        """What workflows wait for workers to do; without those of which none is open. Raises
+        Refused."""
         ...
 
     @property
@@ -272,19 +261,7 @@ class TemporalGateway:
     async def update(
         self, workflow_id: str, name: str, argument: BaseModel, result: type[Model]
     ) -> Model:
-        handle = self._client.get_workflow_handle(workflow_id)
-
-        async def send(update_id: str) -> WorkflowUpdateHandle[Model]:
-            return await handle.start_update(
-                name,
-                argument,
-                id=update_id,
-                wait_for_stage=WorkflowUpdateStage.ACCEPTED,
-                result_type=result,
-                rpc_timeout=TAKEN_WITHIN,
-            )
-
-        return await self._answered(workflow_id, name, send, result)
+        return await self._answered(SentUpdate(self._client, workflow_id, name, argument, result))
 
     async def start(
         self, workflow_type: str, workflow_id: str, argument: BaseModel, *, summary: str = ""
@@ -309,25 +286,17 @@ class TemporalGateway:
         name: str,
         result: type[Model],
     ) -> Model:
-        async def send(update_id: str) -> WorkflowUpdateHandle[Model]:
-            start = WithStartWorkflowOperation[object, BaseModel](
+        def start() -> WithStartWorkflowOperation[object, BaseModel]:
+            return WithStartWorkflowOperation[object, BaseModel](
                 workflow_type,
                 argument,
                 id=workflow_id,
                 task_queue=self._task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             )
-            return await self._client.start_update_with_start_workflow(
-                name,
-                argument,
-                id=update_id,
-                start_workflow_operation=start,
-                wait_for_stage=WorkflowUpdateStage.ACCEPTED,
-                result_type=result,
-                rpc_timeout=TAKEN_WITHIN,
-            )
 
-        return await self._answered(workflow_id, name, send, result)
+        update = SentUpdate(self._client, workflow_id, name, argument, result, start)
+        return await self._answered(update)
 
     async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
         handle = self._client.get_workflow_handle(workflow_id, run_id=run_id or None)
@@ -386,52 +355,30 @@ class TemporalGateway:
                 raise AgentUnreachable(agent, within.total_seconds()) from error
             raise Refused(f"agent {agent!r}: {failure_text(error.cause)}") from error
 
-    async def given_work(self, workflow_id: str) -> Sequence[GivenWork]:
+    async def pending_work(
+        self, workflow_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[PendingWork]]:
         async with self._calling():
-            return await given_work(self._client, workflow_id)
+            return await pending_work(self._client, workflow_ids)
 
-    async def _answered(
-        self,
-        workflow_id: str,
-        name: str,
-        send: Callable[[str], Awaitable[WorkflowUpdateHandle[Model]]],
-        result: type[Model],
-    ) -> Model:
-        """Send an update, and hear what came of it also when the server goes away in between.
-
-        A run carries out an update of one id once. So one whose answer is lost is asked after by
-        its id, and sent again when the run that would have got it does not know it.
-        """
-        update_id, sent_at = str(uuid4()), datetime.now(UTC)
-        handle = self._client.get_workflow_handle(workflow_id)
-        sent: WorkflowUpdateHandle[Model] = handle.get_update_handle(update_id, result_type=result)
+    async def _answered(self, update: SentUpdate[Model]) -> Model:
+        """Its answer, also when the server goes away in between."""
         try:
-            async with self._updating(workflow_id, name):
-                sent = await send(update_id)
-                return await sent.result(rpc_timeout=DONE_WITHIN)
+            async with self._updating(update.workflow_id, update.name):
+                return await update.answer()
         except ServerUnreachableError as error:
             lost = error
         until = time.monotonic() + ASKED_AFTER_FOR
         while time.monotonic() < until:
             await asyncio.sleep(ASKED_AFTER_EVERY)
-            with suppress(ServerUnreachableError):
-                try:
-                    async with self._updating(workflow_id, name):
-                        return await sent.result(rpc_timeout=DONE_WITHIN)
-                except NoSuchWorkflow:  # nor an update of this id
-                    if await self._began_after(workflow_id, sent_at - _CLOCKS_DIFFER):
-                        break
-                async with self._updating(workflow_id, name):
-                    sent = await send(update_id)
-                    return await sent.result(rpc_timeout=DONE_WITHIN)
+            try:
+                async with self._updating(update.workflow_id, update.name):
+                    return await update.answer_after_all()
+            except ServerUnreachableError:
+                continue
+            except MayHaveArrived:
+                break
         raise lost
-
-    async def _began_after(self, workflow_id: str, moment: datetime) -> bool:
-        """Whether an earlier run may have got what was sent then."""
-        try:
-            return (await self.describe(workflow_id)).started > moment
-        except NoSuchWorkflow:
-            return False
 
     @asynccontextmanager
     async def _updating(self, workflow_id: str, name: str) -> AsyncGenerator[None]:
@@ -469,7 +416,8 @@ class TemporalGateway:
                 raise AnswerLostError(self._address, error.message, sent=sent) from error
             if error.status not in _SILENCE:
                 raise Refused(f"the Temporal server refuses: {error.message}") from error
-            if worker_for and await self._server_answers():
+            silent = error.status is not RPCStatusCode.UNAVAILABLE
+            if worker_for and silent and await self._server_answers():
                 raise WorkerUnreachable(worker_for, sent=sent) from error
             raise ServerUnreachableError(self._address, error.message, sent=sent) from error
 
@@ -491,15 +439,6 @@ def _go_on_with_a_cancellation(error: Exception) -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError from error
-
-
-def failure_text(failure: BaseException | None) -> str:
-    """A failure's innermost message, which is the one that was written for people."""
-    while isinstance(failure, FailureError) and failure.cause is not None:
-        failure = failure.cause
-    if isinstance(failure, ApplicationError):
-        return failure.message
-    return str(failure) if failure is not None else "failed for no stated reason"
 
 
 def _execution(run: WorkflowExecution) -> Execution:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from temporal_plans.client.errors import PlanNotFound, PlansError
 from temporal_plans.client.expectation import Expectation, seconds_of
 from temporal_plans.client.gateway import Ended, Execution, NoSuchWorkflow
-from temporal_plans.client.verbs import Verbs, together
+from temporal_plans.client.together import together
+from temporal_plans.client.verbs import Verbs
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.plan import CommandLog, LogEntry, PlanInput, PlanResult

@@ -41,9 +41,10 @@ from temporal_plans.client.history import HistoryVerbs
 from temporal_plans.client.plan_run import PlanRun, Trouble
 from temporal_plans.client.schedule_verbs import ScheduleVerbs
 from temporal_plans.client.services import ServiceVerbs
-from temporal_plans.client.steps_at_work import with_work
+from temporal_plans.client.steps_at_work import needs_agents, with_agents, with_work
 from temporal_plans.client.task_logs import Stream, TaskAt
-from temporal_plans.client.verbs import MANY, RUNNING, together
+from temporal_plans.client.together import together
+from temporal_plans.client.verbs import MANY, RUNNING
 from temporal_plans.client.watching import PATIENCE, watch
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.commands import Command, Outcome, Verb
@@ -56,7 +57,6 @@ from temporal_plans.messages.cluster import (
     DeregisterRequest,
     DeregisterResult,
     PoolStatus,
-    WaitingView,
     pool_id,
 )
 from temporal_plans.messages.plan import (
@@ -202,12 +202,12 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
                 return why_cut_short(run)
             return await self._ask_plan(plan_id, "explain", Explanations, query)
         explanations = await with_work(self._gateway, plan_id, explanations)
-        if not needs_offers(explanations):
+        if not (needs_offers(explanations) or needs_agents(explanations)):
             return explanations
-        waiting: list[WaitingView] = []
-        for pool in await self.pools():
-            waiting += (await self.pool(pool)).waiting
-        return with_refusals(explanations, plan_id, waiting)
+        pools = await together(self.pool(name) for name in await self.pools())
+        waiting = [one for pool in pools for one in pool.waiting]
+        agents = {one.info.id: one.state for pool in pools for one in pool.agents}
+        return with_agents(with_refusals(explanations, plan_id, waiting), agents)
 
     # --- agents and tasks ---------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from temporalio.client import (
     ScheduleSpec,
     ScheduleState,
 )
+from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.domain.model import Duration, Value
 from temporal_plans.messages.plan import PlanInput
@@ -243,8 +244,15 @@ class TemporalSchedules:
             await self._client.get_schedule_handle(schedule_id).trigger()
 
     async def delete(self, schedule_id: str) -> None:
+        schedule = self._client.get_schedule_handle(schedule_id)
+        async with self._calling():
+            await schedule.describe()
         async with self._calling(sent="delete command"):
-            await self._client.get_schedule_handle(schedule_id).delete()
+            try:
+                await schedule.delete()
+            except RPCError as error:  # sent again by the SDK, it finds nothing any more
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
 
 
 _POLICY = {

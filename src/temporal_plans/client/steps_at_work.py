@@ -1,78 +1,81 @@
 """What the steps of a plan that are at work have given to workers, and whether these take it."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import Refused
-from temporal_plans.client.gateway import Gateway, NoSuchWorkflow
-from temporal_plans.client.verbs import together
-from temporal_plans.domain.explain import Cause, Explanation, Explanations, GivenWork
+from temporal_plans.client.gateway import Gateway
+from temporal_plans.domain.cluster import AgentState
+from temporal_plans.domain.explain import Cause, Explanation, Explanations, PendingWork
+from temporal_plans.domain.status import Status
 
-_MOST = 50
+_MOST = 200
 """Steps that Temporal is asked about."""
+
+Work = Mapping[str, Sequence[PendingWork]]
 
 
 async def with_work(gateway: Gateway, plan_id: str, explanations: Explanations) -> Explanations:
-    """The same with the work of the steps at work, and WORKER as the cause where none takes it."""
-    at_work = [one for one in explanations.explanations if one.step and one.cause is Cause.RUNNING]
-    at_work = at_work[:_MOST]
-    own = await _given(gateway, {_path(one): f"{plan_id}/{_path(one)}" for one in at_work})
-    inline = [one for one in at_work if _path(one) not in own]
-    phases = await _given(gateway, {one.phase: f"{plan_id}/{one.phase}" for one in inline})
-    known = own | _of_inline_steps(plan_id, inline, phases)
+    """The same with the work of the steps at work, and WORKER as the cause where none takes it.
+
+    Temporal does not say for which of its inline steps a phase waits; it is told of the phase.
+    """
+    at_work = [one for one in explanations.explanations if _is_at_work(one)][:_MOST]
+    own = await _work(gateway, [f"{plan_id}/{_path(one)}" for one in at_work])
+    inline = {one.phase: one for one in at_work if f"{plan_id}/{_path(one)}" not in own}
+    of_phases = await _work(gateway, [f"{plan_id}/{phase}" for phase in inline])
     now = datetime.now(UTC)
-    told = [_with(one, known.get(_path(one), ()), now) for one in explanations.explanations]
-    told += [_with(one, one.work, now) for one in _of_phases(inline, phases)]
+    told = [
+        _with(one, own.get(f"{plan_id}/{_path(one)}", ()), now) if one in at_work else one
+        for one in explanations.explanations
+    ]
+    told += _of_phases(plan_id, inline, of_phases, now)
     return explanations.but(explanations=tuple(told))
 
 
-async def _given(
-    gateway: Gateway, workflow_ids: Mapping[str, str]
-) -> dict[str, Sequence[GivenWork]]:
-    """Without those that there are not: the workflows of inline steps."""
-
-    async def of(workflow_id: str) -> Sequence[GivenWork] | None:
-        try:
-            return await gateway.given_work(workflow_id)
-        except NoSuchWorkflow:
-            return None
-        except Refused:  # it is not for everybody to know
-            return ()
-
-    found = zip(workflow_ids, await together(map(of, workflow_ids.values())), strict=True)
-    return {name: given for name, given in found if given is not None}
-
-
-def _of_inline_steps(
-    plan_id: str, inline: Sequence[Explanation], phases: Mapping[str, Sequence[GivenWork]]
-) -> dict[str, Sequence[GivenWork]]:
-    """Their workflow is their phase's. What it has given is theirs by the ids of child workflows;
-    activities have none, and are a step's when it is the only one at work."""
-    at_work = Counter(one.phase for one in inline)
-    return {
-        _path(one): [
-            work
-            for work in phases.get(one.phase, ())
-            if work.id.startswith(f"{plan_id}/{_path(one)}/")
-            or (not work.id and at_work[one.phase] == 1)
-        ]
-        for one in inline
-    }
+async def _work(gateway: Gateway, workflow_ids: Sequence[str]) -> Work:
+    """Nothing when it can't be had: what the plan itself says is worth telling all the same."""
+    try:
+        return await gateway.pending_work(workflow_ids)
+    except (Refused, ServerUnreachableError):
+        return {}
 
 
 def _of_phases(
-    inline: Sequence[Explanation], phases: Mapping[str, Sequence[GivenWork]]
+    plan_id: str, inline: Mapping[str, Explanation], of_phases: Work, now: datetime
 ) -> Iterator[Explanation]:
-    """The activities of phases in which several inline steps are at work."""
-    for phase, given in phases.items():
-        steps = [one for one in inline if one.phase == phase]
-        activities = tuple(work for work in given if not work.id)
-        if len(steps) > 1 and activities:
-            yield steps[0].but(step="", text="for the inline steps at work:", work=activities)
+    for phase, one in inline.items():
+        given = of_phases.get(f"{plan_id}/{phase}", ())
+        if work := [one for one in given if one.type != "Step"]:
+            text = "what its inline steps wait for:"
+            yield _with(one.but(step="", text=text), work, now)
 
 
-def _with(explanation: Explanation, work: Sequence[GivenWork], now: datetime) -> Explanation:
+def needs_agents(explanations: Explanations) -> bool:
+    """Whether an agent has work, so that a pool may have more to say."""
+    return any(work.agent for one in explanations.explanations for work in one.work)
+
+
+def with_agents(explanations: Explanations, agents: Mapping[str, AgentState]) -> Explanations:
+    """The same with what the pools say of agents that have work and are not alive."""
+
+    def with_state(work: PendingWork) -> PendingWork:
+        state = agents.get(work.agent)
+        return work if state in (None, AgentState.ALIVE) else work.but(agent_state=state)
+
+    return explanations.but(
+        explanations=tuple(
+            one.but(work=tuple(map(with_state, one.work))) for one in explanations.explanations
+        )
+    )
+
+
+def _is_at_work(one: Explanation) -> bool:
+    return bool(one.step) and one.cause is Cause.RUNNING and one.status is not Status.PENDING
+
+
+def _with(explanation: Explanation, work: Sequence[PendingWork], now: datetime) -> Explanation:
     waits = any(one.waits_for_a_worker(now) for one in work)
     return explanation.but(work=tuple(work), cause=Cause.WORKER if waits else explanation.cause)
 

@@ -1,7 +1,5 @@
 """What the groups of verbs share. ``client.plans_client.PlansClient`` is all of them in one."""
 
-import asyncio
-from collections.abc import Awaitable, Iterable
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -20,10 +18,6 @@ MANY = 1000
 
 RUNNING = "ExecutionStatus = 'Running'"
 
-_AT_ONCE = 10
-"""Questions asked at the same time; the server limits how many one client may have under way."""
-
-Answer = TypeVar("Answer")
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -57,14 +51,3 @@ class Verbs:
             raise ServiceNotFound(name, await self.services()) from None
         except EndedMeanwhile:
             raise ServiceEnded(name, update) from None
-
-
-async def together(calls: Iterable[Awaitable[Answer]]) -> list[Answer]:
-    """The answers in order; not all are asked at once."""
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(call: Awaitable[Answer]) -> Answer:
-        async with gate:
-            return await call
-
-    return await asyncio.gather(*(one(call) for call in calls))

@@ -9,10 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from temporal_plans.domain.board import PhaseBoard, PlanBoard
-from temporal_plans.domain.cluster import Refusal
+from temporal_plans.domain.cluster import AgentState, Refusal
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.model import CompactValue
-from temporal_plans.domain.plan import PodWork, StepSpec
+from temporal_plans.domain.plan import STEPS_AT_ONCE, PodWork, StepSpec
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.transitions import StepState
 
@@ -40,35 +40,44 @@ class ElementQuery(CompactValue):
     step: str = ""
 
 
-class GivenWork(CompactValue):
-    """What a step has given to the workers of ``queue``: an activity, or a workflow, with its id.
+class PendingWork(CompactValue):
+    """An activity or a child workflow that a step waits for; ``workflow_id`` is the latter's.
 
-    It waits for a worker ``since``, or one works on it (``taken``). ``attempt`` is the one under
-    way, or the one that is due at ``again``; ``failure`` is how the one before ended. ``asked`` is
-    when a worker last asked the queue, which each does at least once a minute; None when none has
-    for minutes.
+    It waits for a worker of ``task_queue`` ``since``, or one has started it. ``attempt`` is the one
+    under way, or the one that is due at ``next_attempt``; ``last_failure`` is how the one before
+    ended. ``last_poll`` is when a worker last asked the queue for such work, None when none has for
+    some minutes: then none runs, or all have as much to do as they take. ``agent_state`` is what
+    its pool says of an agent that is not alive.
     """
 
     type: str
-    id: str = ""
-    queue: str = ""
+    workflow_id: str = ""
+    task_queue: str = ""
     since: datetime | None = None
-    taken: bool = False
+    started: bool = False
     worker: str = ""
     attempt: int = 1
-    failure: str = ""
-    again: datetime | None = None
+    last_failure: str = ""
+    next_attempt: datetime | None = None
     paused: bool = False
-    asked: datetime | None = None
+    last_poll: datetime | None = None
+    agent_state: AgentState | None = None
+
+    @property
+    def agent(self) -> str:
+        """Whose task queue it is on, if it is an agent's."""
+        head, _, agent = self.task_queue.partition("/")
+        return agent if head == "agent" else ""
 
     def waits_for_a_worker(self, now: datetime) -> bool:
-        return not (self.taken or self.paused or (self.again is not None and self.again > now))
+        later = self.next_attempt is not None and self.next_attempt > now
+        return not (self.started or self.paused or later)
 
 
 class Explanation(CompactValue):
     """Why one element is not moving. ``pod`` is set when its requirement waits in a pool (then the
     client adds ``refusals``); ``waits_for`` names predecessors; ``until`` the end of a back-off.
-    ``work`` is what it has given to workers, which the client adds to what is being worked on.
+    ``work`` is what it waits for workers to do, which the client adds to what is being worked on.
     ``remedy`` is the command that would move it, where one would: the verb, then the names of the
     phase and the step that it is for."""
 
@@ -81,7 +90,7 @@ class Explanation(CompactValue):
     refusals: tuple[Refusal, ...] = ()
     waits_for: tuple[str, ...] = ()
     until: datetime | None = None
-    work: tuple[GivenWork, ...] = ()
+    work: tuple[PendingWork, ...] = ()
     remedy: tuple[str, ...] = ()
 
 
@@ -155,8 +164,8 @@ def _phase(board: PlanBoard, index: int) -> Iterator[Explanation]:
             waits_for=predecessors,
         )
         return
-    moving = {*phase.shown_candidates(), *(i for i, s in enumerate(phase.steps) if s.begun)}
-    for step in sorted(moving):
+    begun = (i for i, s in enumerate(phase.steps) if s.begun or s.status is Status.ERROR)
+    for step in sorted({*phase.shown_candidates(), *begun}):
         if not phase.steps[step].complete:
             yield _step(board, index, step)
 
@@ -236,6 +245,10 @@ def _cause(
     before = _steps_before(phase, index) or _phases_before(board, phase_index)
     if before:
         return Cause.PREDECESSOR, f"waits for {', '.join(before)}", before
+    at_work = sum(step.begun for step in phase.steps)
+    if at_work >= STEPS_AT_ONCE[board.spec.steps]:
+        text = f"waits for its turn: {at_work} steps of its phase are at work, and no more may be"
+        return Cause.PREDECESSOR, text, ()
     return Cause.RUNNING, f"is about to be worked on ({spec.work.kind}) {state.reason}".strip(), ()
 
 

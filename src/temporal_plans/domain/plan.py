@@ -4,6 +4,7 @@ The same values are a plan file (``loading.plans``), the input of the Plan workf
 generation makes of a service.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -206,6 +207,10 @@ class PhaseSpec(CompactValue):
     strategy: Strategy = StrategySpec()
     depends_on: tuple[str, ...] = ()
     steps: tuple[StepSpec, ...] = ()
+
+
+STEPS_AT_ONCE: Mapping[str, int] = {"child": 32, "inline": 100}
+"""Steps of a phase in flight, as child workflows or inside the phase: more stall the server."""
 
 
 class PlanSpec(CompactValue):

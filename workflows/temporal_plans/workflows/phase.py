@@ -13,6 +13,7 @@ from temporalio import workflow
 from temporal_plans.domain.board import PhaseBoard
 from temporal_plans.domain.commands import apply_order
 from temporal_plans.domain.explain import ASSET_REASON
+from temporal_plans.domain.plan import STEPS_AT_ONCE
 from temporal_plans.domain.selection import StrategyFailed
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.transitions import StepState, delay_left, due, failed
@@ -43,12 +44,6 @@ from temporal_plans.workflows.running import RunningStep, run_child, run_inline
 from temporal_plans.workflows.step import assumed
 from temporal_plans.workflows.tracing import span
 from temporal_plans.workflows.views import PlanViewer
-
-CHILDREN_AT_ONCE = 32
-"""Steps in flight as child workflows: more stall the server (temporal.md 7.1)."""
-
-INLINE_AT_ONCE = 100
-"""Steps in flight inside the phase."""
 
 SHORTEST_WAIT = timedelta(milliseconds=1)
 
@@ -173,7 +168,7 @@ class Phase:
             return
         delayed = self._delayed()
         ready = [i for i in (*self._board.launched(), *candidates) if i not in delayed]
-        room = (INLINE_AT_ONCE if self._input.inline else CHILDREN_AT_ONCE) - len(self._running)
+        room = STEPS_AT_ONCE["inline" if self._input.inline else "child"] - len(self._running)
         for index in ready:
             if room <= 0:
                 break

@@ -12,6 +12,7 @@ from temporal_plans.domain.plan import PodWork
 from temporal_plans.domain.task import TaskStatus
 from temporal_plans.domain.transitions import StepState
 from temporal_plans.messages.plan import PhaseInput, StepDelta, StepInput, StepOrder, StepResult
+from temporal_plans.workflows.children import started_when_free
 from temporal_plans.workflows.machine import StepMachine
 from temporal_plans.workflows.registry import Registry
 from temporal_plans.workflows.step import Step
@@ -81,14 +82,7 @@ class _Child:
     async def _run(self) -> None:
         index = self._input.index
         try:
-            handle = await workflow.start_child_workflow(
-                Step.run,
-                self._input,
-                id=self._id,
-                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-                static_summary=f"{self._input.spec.work.kind} step {self._input.spec.name}"[:190],
-            )
+            handle = await started_when_free(self._start)
             self._handle.set_result(handle)
             result = await handle
         except asyncio.CancelledError:
@@ -98,6 +92,16 @@ class _Child:
         else:
             heard = result.order == self._orders
             self._on_end(index, result.state if heard else None, None)
+
+    async def _start(self) -> workflow.ChildWorkflowHandle[Step, StepResult]:
+        return await workflow.start_child_workflow(
+            Step.run,
+            self._input,
+            id=self._id,
+            cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+            parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+            static_summary=f"{self._input.spec.work.kind} step {self._input.spec.name}"[:190],
+        )
 
     def believes(self, delta: StepDelta) -> bool:
         """Not what the step said before it heard the last order, or in an earlier run."""

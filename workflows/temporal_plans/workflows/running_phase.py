@@ -10,6 +10,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from temporal_plans.domain.commands import Order
 from temporal_plans.messages.plan import PhaseDelta, PhaseInput, PhaseOrders, PhaseResult
+from temporal_plans.workflows.children import started_when_free
 from temporal_plans.workflows.phase import Phase
 
 OnEnd = Callable[["RunningPhase", PhaseResult | None, Exception | None], None]
@@ -100,14 +101,7 @@ class RunningPhase:
 
     async def _run(self) -> None:
         try:
-            self._handle = await workflow.start_child_workflow(
-                Phase.run,
-                self._input,
-                id=self._id,
-                cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-                parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-                static_summary=f"phase {self._input.spec.name}"[:190],
-            )
+            self._handle = await started_when_free(self._start)
             result = await self._handle
         except asyncio.CancelledError:
             self._on_end(self, None, None)
@@ -116,6 +110,16 @@ class RunningPhase:
             self._on_end(self, None, None if ours else error)
         else:
             self._on_end(self, result, None)
+
+    async def _start(self) -> workflow.ChildWorkflowHandle[Phase, PhaseResult]:
+        return await workflow.start_child_workflow(
+            Phase.run,
+            self._input,
+            id=self._id,
+            cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+            parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+            static_summary=f"phase {self._input.spec.name}"[:190],
+        )
 
     def _send(self, orders: PhaseOrders) -> None:
         before = self._last
