@@ -131,12 +131,12 @@ MINUTES = timedelta(minutes=2, seconds=5)
         (
             WAITS,
             "activity dump waits for 2m 05s for a worker on task queue ops; "
-            "none has asked for minutes: none runs, or all are busy",
+            "nobody has asked for work there: no worker runs, or all are busy",
         ),
         (
             WAITS.but(last_poll=NOW),
             "activity dump waits for 2m 05s for a worker on task queue ops; "
-            "none has asked for 2m 05s: none runs, or all are busy",
+            "nobody has asked for work there for 2m 05s: no worker runs, or all are busy",
         ),
         (
             WAITS.but(last_poll=NOW + MINUTES),
@@ -147,7 +147,7 @@ MINUTES = timedelta(minutes=2, seconds=5)
             WAITS.but(paused=True, attempt=2),
             "activity dump is paused, attempt 2; `temporal activity unpause` lets it go on",
         ),
-        (LAUNCH, "activity launch waits for 2m 05s for agent a1; it has not asked for minutes"),
+        (LAUNCH, "activity launch waits for 2m 05s for agent a1; it has not asked for work"),
         (
             LAUNCH.but(agent_state=AgentState.UNREACHABLE),
             "activity launch waits for 2m 05s for agent a1; the agent is UNREACHABLE",

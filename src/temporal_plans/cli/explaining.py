@@ -93,10 +93,10 @@ def _whom(work: PendingWork) -> str:
 def _silence(work: PendingWork, now: datetime) -> str:
     if not work.task_queue or (work.last_poll and now - work.last_poll < _POLLS_WITHIN):
         return ""
-    how_long = "minutes" if work.last_poll is None else duration(now - work.last_poll)
+    since = f" for {duration(now - work.last_poll)}" if work.last_poll else ""
     if work.agent:
-        return f"; it has not asked for {how_long}"
-    return f"; none has asked for {how_long}: none runs, or all are busy"
+        return f"; it has not asked for work{since}"
+    return f"; nobody has asked for work there{since}: no worker runs, or all are busy"
 
 
 def _text(explanation: Explanation) -> str:
