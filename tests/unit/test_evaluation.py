@@ -195,6 +195,11 @@ REFUSED: dict[str, tuple[Requirement, Offer, list[tuple[str, str]]]] = {
         offer(used=Used(cpus=3500)),
         [("cpus", "set s wants 1 cpus, 0.5 of 4 are free")],
     ),
+    "much memory": (
+        requirement(SetWant(id="s", memory=12_345_678)),
+        offer(),
+        [("memory", "set s wants 12345678 MB of memory, ")],
+    ),
     "sets add up": (
         requirement(SetWant(id="a", cpus=3), SetWant(id="b", cpus=2)),
         offer(),

@@ -404,7 +404,7 @@ class TemporalGateway:
             _go_on_with_a_cancellation(error)
             if await self._server_answers():
                 raise WorkerUnreachable(worker_for, sent=sent) from error
-            raise ServerUnreachableError(self._address, "it went silent", sent=sent) from error
+            raise AnswerLostError(self._address, "it went silent", sent=sent) from error
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 if "already completed" in error.message:

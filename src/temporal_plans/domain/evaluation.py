@@ -231,8 +231,8 @@ class _Draft:
         grown = " more" if more != amount else ""
         self.refuse(
             kind,
-            f"{_named(wanted)} wants {_written(kind, more):g}{grown} {unit}, "
-            f"{_written(kind, max(0, self._left[kind])):g} of {total:g} are free",
+            f"{_named(wanted)} wants {_written(kind, more):.12g}{grown} {unit}, "
+            f"{_written(kind, max(0, self._left[kind])):.12g} of {total:.12g} are free",
         )
 
     def _volume_stage(self, wanted: SetWant, volume: VolumeWant) -> Iterator[_Found]:
