@@ -219,6 +219,15 @@ async def test_without_a_worker(client: Client, monkeypatch: pytest.MonkeyPatch)
         await gateway.update(notebook, "end", Note(text="x"), Note)
 
 
+async def test_a_command_that_is_under_way_for_too_long(
+    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sent_update, "DONE_WITHIN", timedelta(seconds=0.5))
+    notebook = await opened(gateway)
+    with pytest.raises(WorkerUnreachable, match="may still be carried out"):
+        await gateway.update(notebook, "ponder", Note(), Note)
+
+
 async def test_a_question_that_is_given_up(client: Client) -> None:
     """The SDK answers a cancellation with an error of its own; it must stay one."""
     gateway = TemporalGateway(client, task_queue=f"nobody-{uuid4()}")

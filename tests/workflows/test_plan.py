@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
-from pauses import PATIENCE
+from pauses import PATIENCE, until
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.status import Status
-from workflows.plan_kit import Kit, kit, statuses, steps
+from workflows.plan_kit import Kit, Run, kit, statuses, steps
 
 MODES = pytest.mark.parametrize("mode", ["child", "inline"])
 
@@ -62,6 +65,42 @@ async def test_a_plan_begins_anew_right_after_it_was_terminated(plans: Kit, mode
     again = await plans.start(plan, id=run.handle.id)
     plans.recorder.gates.pop(name).set()
     assert (await again.result()).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("held", ["p", "p/s"])
+@pytest.mark.parametrize("verb", [Verb.INTERRUPT, Verb.STOP, Verb.FORCE_COMPLETE])
+async def test_a_command_counts_for_what_waits_to_begin(plans: Kit, verb: Verb, held: str) -> None:
+    """The id of the phase, or of its step, is not free yet."""
+    name = f"waits-{verb}-{held}"
+    plan = f"plan-{uuid4()}"
+    idle = await plans.client.start_workflow(
+        "Idle", id=f"{plan}/{held}", task_queue=f"nobody-{uuid4()}"
+    )
+    work = {"activity": {"type": "work", "input": name}}
+    run = await plans.start({"phases": {"p": {"steps": {"s": work}}}}, id=plan)
+    await until(lambda: failed_starts(plans, run))
+    outcome = await run.update(verb)
+    assert outcome.code == 200
+    await idle.terminate()
+    if verb is not Verb.FORCE_COMPLETE:
+        await asyncio.sleep(1.0)  # longer than it would have waited
+        assert name not in plans.recorder.begun
+        assert (await run.update(Verb.CONTINUE)).code == 200
+    assert (await run.result()).status is Status.COMPLETE
+    assert (name in plans.recorder.begun) is (verb is not Verb.FORCE_COMPLETE)
+
+
+async def failed_starts(plans: Kit, run: Run) -> int:
+    """How often a child of the plan, or of its phase, could not be started."""
+    failed = 0
+    for workflow_id in (run.handle.id, f"{run.handle.id}/p"):
+        with suppress(RPCError):
+            history = await plans.client.get_workflow_handle(workflow_id).fetch_history()
+            failed += sum(
+                event.HasField("start_child_workflow_execution_failed_event_attributes")
+                for event in history.events
+            )
+    return failed
 
 
 @MODES

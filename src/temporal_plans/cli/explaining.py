@@ -80,6 +80,8 @@ def _state(work: PendingWork, now: datetime) -> str:
         return f"runs {since}{worker}{tries}{failed}{agent}"
     if work.next_attempt is not None and work.next_attempt > now:
         left = duration(work.next_attempt - now)
+        if not work.last_failure:
+            return f"begins in {left}{tries}"
         return f"failed: {work.last_failure}; attempt {work.attempt} in {left}"
     return f"waits {since} for {_whom(work)}{tries}{failed}{agent or _silence(work, now)}"
 

@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState, TaskQueueType
+from temporalio.api.enums.v1 import (
+    EventType,
+    PendingActivityState,
+    PendingWorkflowTaskState,
+    TaskQueueType,
+)
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import PendingActivityInfo
@@ -33,6 +38,11 @@ _HAS_IT = frozenset(
         PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
         PendingActivityState.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED,
     }
+)
+
+_NO_FAILURE = (
+    EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+    EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
 )
 
 _Queue = tuple[str, TaskQueueType.ValueType]
@@ -108,11 +118,12 @@ async def _child(client: Client, described: DescribeWorkflowExecutionResponse) -
         started=True,
     )
     begins = info.execution_time.ToDatetime(UTC)
-    if begins > datetime.now(UTC):
+    if begins > info.start_time.ToDatetime(UTC) and info.history_length == 1:
         return await _begun_again(client, child.but(started=False, next_attempt=begins))
     if task.attempt > 1:
-        failure = await _failure_of_a_task(client, child.workflow_id)
-        return child.but(attempt=task.attempt, last_failure=failure)
+        child = child.but(attempt=task.attempt)
+        if failure := await _failure_of_a_task(client, child.workflow_id):
+            return child.but(last_failure=failure)
     if task.state == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED:
         since = task.original_scheduled_time.ToDatetime(UTC)
         return child.but(started=False, since=since)
@@ -129,6 +140,7 @@ async def _begun_again(client: Client, child: PendingWork) -> PendingWork:
 
 
 async def _failure_of_a_task(client: Client, workflow_id: str) -> str:
+    """Nothing when the last one ended otherwise: it timed out with its worker."""
     answer = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
             namespace=client.namespace,
@@ -139,6 +151,8 @@ async def _failure_of_a_task(client: Client, workflow_id: str) -> str:
     for event in answer.history.events:
         if event.HasField("workflow_task_failed_event_attributes"):
             return await _text(client, event.workflow_task_failed_event_attributes.failure)
+        if event.event_type in _NO_FAILURE:
+            break
     return ""
 
 

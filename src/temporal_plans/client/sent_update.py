@@ -1,5 +1,6 @@
 """An update from sending it to its answer, over a server that goes away in between."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,9 +24,9 @@ TAKEN_WITHIN = timedelta(seconds=15)
 """How long it may take to take an update. A worker that is just being stopped may take a workflow
 task along into its end, and the server gives that to another one after ten seconds."""
 
-DONE_WITHIN = timedelta(seconds=60)
-"""How long an update that was taken may be under way: a plan that gives way to another first leaves
-its work in order."""
+DONE_WITHIN = timedelta(seconds=120)
+"""How long an update that was taken may be under way: a configuration is checked first, and a plan
+that gives way to another leaves its work in order."""
 
 CLOCKS_DIFFER = timedelta(minutes=1)
 """The server's clock from ours, at most."""
@@ -98,6 +99,7 @@ class SentUpdate(Generic[Model]):
             began = event.workflow_execution_started_event_attributes
             if began.continued_execution_run_id:
                 return await self._described(began.continued_execution_run_id)
+            break
         if is_old:
             return None
         raise MayHaveArrived
@@ -134,5 +136,6 @@ class SentUpdate(Generic[Model]):
         )
 
     async def _answer_to(self, sent: WorkflowUpdateHandle[Any]) -> Model:
-        answer: Model = await sent.result(rpc_timeout=DONE_WITHIN)
-        return answer
+        async with asyncio.timeout(DONE_WITHIN.total_seconds()):  # the SDK limits each poll
+            answer: Model = await sent.result()
+            return answer

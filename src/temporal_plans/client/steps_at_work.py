@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import Refused
-from temporal_plans.client.gateway import Gateway
+from temporal_plans.client.gateway import Gateway, NoSuchWorkflow
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.explain import Cause, Explanation, Explanations, PendingWork
 from temporal_plans.domain.status import Status
@@ -27,8 +27,7 @@ async def with_work(gateway: Gateway, plan_id: str, explanations: Explanations) 
     of_phases = await _work(gateway, [f"{plan_id}/{phase}" for phase in inline])
     now = datetime.now(UTC)
     told = [
-        _with(one, own.get(f"{plan_id}/{_path(one)}", ()), now) if one in at_work else one
-        for one in explanations.explanations
+        _with(one, own.get(f"{plan_id}/{_path(one)}", ()), now) for one in explanations.explanations
     ]
     told += _of_phases(plan_id, inline, of_phases, now)
     return explanations.but(explanations=tuple(told))
@@ -38,7 +37,7 @@ async def _work(gateway: Gateway, workflow_ids: Sequence[str]) -> Work:
     """Nothing when it can't be had: what the plan itself says is worth telling all the same."""
     try:
         return await gateway.pending_work(workflow_ids)
-    except (Refused, ServerUnreachableError):
+    except (NoSuchWorkflow, Refused, ServerUnreachableError):
         return {}
 
 

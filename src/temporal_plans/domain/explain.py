@@ -245,11 +245,15 @@ def _cause(
     before = _steps_before(phase, index) or _phases_before(board, phase_index)
     if before:
         return Cause.PREDECESSOR, f"waits for {', '.join(before)}", before
-    at_work = sum(step.begun for step in phase.steps)
+    at_work = sum(map(_is_at_work, phase.steps))
     if at_work >= STEPS_AT_ONCE[board.spec.steps]:
         text = f"waits for its turn: {at_work} steps of its phase are at work, and no more may be"
         return Cause.PREDECESSOR, text, ()
     return Cause.RUNNING, f"is about to be worked on ({spec.work.kind}) {state.reason}".strip(), ()
+
+
+def _is_at_work(step: StepState) -> bool:
+    return step.begun and step.status is not Status.ERROR and step.delayed_until is None
 
 
 _REMOVALS = ("kill", "unreserve", "erase", "deregister")

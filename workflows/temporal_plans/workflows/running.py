@@ -73,6 +73,8 @@ class _Child:
         self._permitted = input.permitted
         self._leaving = False
         self._orders = 0
+        self._state = input.state
+        self._outdated = False
         self._handle: asyncio.Future[workflow.ChildWorkflowHandle[Step, StepResult]] = (
             asyncio.get_event_loop().create_future()
         )
@@ -82,7 +84,10 @@ class _Child:
     async def _run(self) -> None:
         index = self._input.index
         try:
-            handle = await started_when_free(self._start)
+            handle = await started_when_free(self._start, lambda: self._outdated)
+            if handle is None:  # its phase begins it anew, if it still may
+                self._on_end(index, self._state, None)
+                return
             self._handle.set_result(handle)
             result = await handle
         except asyncio.CancelledError:
@@ -115,6 +120,7 @@ class _Child:
 
     def order(self, order: StepOrder) -> None:
         self._permitted = order.permitted
+        self._state = order.state or self._state
         self._orders += 1
         self._send(order.but(leave=self._leaving, number=self._orders))
 
@@ -122,6 +128,7 @@ class _Child:
         self._task.cancel()
 
     def _send(self, order: StepOrder) -> None:
+        self._outdated = True  # what it is to begin with, should it not have begun yet
         before = self._last
         self._last = asyncio.create_task(self._deliver(order, before))
 

@@ -36,6 +36,7 @@ class RunningPhase:
         self._gives_back: bool = False
         self._let_go: datetime | None = None
         self._cancelled = False
+        self._outdated = False
         self._handle: workflow.ChildWorkflowHandle[Phase, PhaseResult] | None = None
         self._last: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._run())
@@ -101,8 +102,8 @@ class RunningPhase:
 
     async def _run(self) -> None:
         try:
-            self._handle = await started_when_free(self._start)
-            result = await self._handle
+            self._handle = await started_when_free(self._start, lambda: self._outdated)
+            result = self._as_it_was() if self._handle is None else await self._handle
         except asyncio.CancelledError:
             self._on_end(self, None, None)
         except Exception as error:
@@ -121,7 +122,13 @@ class RunningPhase:
             static_summary=f"phase {self._input.spec.name}"[:190],
         )
 
+    def _as_it_was(self) -> PhaseResult:
+        """What it leaves that never began: its plan begins it anew, if it still may."""
+        input = self._input
+        return PhaseResult(state=input.state, order=input.order, leased=input.leased, yielded=True)
+
     def _send(self, orders: PhaseOrders) -> None:
+        self._outdated = True  # what it is to begin with, should it not have begun yet
         before = self._last
         self._last = asyncio.create_task(self._deliver(orders, before))
 

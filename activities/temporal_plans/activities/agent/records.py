@@ -55,7 +55,7 @@ class StartRecord(Value):
     pid: int
     start: int
     supervisor: int
-    uid: int
+    uid: int | None = None
     identity: Identity | None = None
     boot: str
     at: datetime
