@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
-from pauses import PATIENCE
+from pauses import until
 from temporal_plans.activities.agent.main import run_agent
 from temporal_plans.activities.agent.settings import AgentSettings
 from temporal_plans.client.plans_client import PlansClient
@@ -106,14 +106,6 @@ async def cluster(directory: Path) -> AsyncGenerator[Kit]:
         finally:
             stop.set()
             await agent
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not await condition():
-        if time.monotonic() > end:
-            raise TimeoutError("what was to be recorded did not come to pass")
-        await asyncio.sleep(0.05)
 
 
 async def happy(kit: Kit) -> list[str]:

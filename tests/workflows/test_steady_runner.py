@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
+from operator import le
 from uuid import uuid4
 
 import pytest
@@ -61,10 +63,8 @@ async def test_what_comes_while_a_query_waits_for_a_worker_replays(
     async with worker():
         for count, signal in enumerate(before, 1):
             await handle.signal(signal)
-            await until(
-                lambda: handle.query(Doorbell.rings),
-                min(count, before.count("ring")).__le__,
-            )
+            enough = partial(le, min(count, before.count("ring")))
+            await until(lambda: handle.query(Doorbell.rings), enough)
             await asyncio.sleep(0.2)  # it must have slept, too
     asked = asyncio.create_task(handle.query(Doorbell.rings))
     await asyncio.sleep(2)  # nobody says when the server holds the query

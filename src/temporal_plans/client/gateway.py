@@ -16,7 +16,6 @@ from typing import Protocol, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import (
     ActivityFailureError,
     Client,
@@ -42,6 +41,7 @@ from temporal_plans.client.connection import AnswerLostError, ServerUnreachableE
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.failure_text import failure_text
 from temporal_plans.client.pending_work import pending_work
+from temporal_plans.client.runs import beginning_of
 from temporal_plans.client.schedules import Schedules, TemporalSchedules
 from temporal_plans.client.sent_update import MayHaveArrived, SentUpdate
 from temporal_plans.domain.explain import PendingWork
@@ -299,21 +299,16 @@ class TemporalGateway:
         return await self._answered(update)
 
     async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
-        handle = self._client.get_workflow_handle(workflow_id, run_id=run_id or None)
         async with self._calling():
-            events = handle.fetch_history_events(page_size=1)
-            async for event in events:
-                if event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-                    payloads = event.workflow_execution_started_event_attributes.input.payloads
-                    try:
-                        [value] = await self._client.data_converter.decode(payloads, [model])
-                    except (ValueError, ValidationError) as error:
-                        raise Unreadable(
-                            f"the input of {workflow_id!r} can't be read: {error}"
-                        ) from error
-                    answer: Model = value
-                    return answer
-        raise Unreadable(f"the history of {workflow_id!r} is empty")
+            began = await beginning_of(self._client, workflow_id, run_id)
+        if began is None:
+            raise Unreadable(f"the history of {workflow_id!r} is empty")
+        try:
+            [value] = await self._client.data_converter.decode(began.input.payloads, [model])
+        except (ValueError, ValidationError) as error:
+            raise Unreadable(f"the input of {workflow_id!r} can't be read: {error}") from error
+        answer: Model = value
+        return answer
 
     async def result_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
         handle = self._client.get_workflow_handle(

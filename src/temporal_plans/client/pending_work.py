@@ -19,9 +19,9 @@ from temporalio.api.workflowservice.v1 import (
     GetWorkflowExecutionHistoryReverseRequest,
 )
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.client.failure_text import failure_text
+from temporal_plans.client.runs import beginning_of, described
 from temporal_plans.client.together import together
 from temporal_plans.domain.explain import PendingWork
 from temporal_plans.domain.transitions import shortened
@@ -53,13 +53,13 @@ async def pending_work(
 ) -> Mapping[str, Sequence[PendingWork]]:
     """Activities and child workflows that are not over, of the workflows of which one is open.
     Raises RPCError."""
-    described = await together(_open(client, id) for id in workflow_ids)
+    answers = await together(_open(client, id) for id in workflow_ids)
     found = {
         id: [
             *[await _activity(client, one) for one in answer.pending_activities],
             *await _children(client, answer),
         ]
-        for id, answer in zip(workflow_ids, described, strict=True)
+        for id, answer in zip(workflow_ids, answers, strict=True)
         if answer is not None
     }
     waiting = {_queue(work) for group in found.values() for work in group if _waits(work)}
@@ -73,13 +73,8 @@ async def pending_work(
 
 
 async def _open(client: Client, workflow_id: str) -> DescribeWorkflowExecutionResponse | None:
-    try:
-        found = (await client.get_workflow_handle(workflow_id).describe()).raw_description
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return None
-        raise
-    return None if found.workflow_execution_info.HasField("close_time") else found
+    found = await described(client, workflow_id)
+    return None if found is None or found.close_time else found.raw_description
 
 
 async def _activity(client: Client, pending: PendingActivityInfo) -> PendingWork:
@@ -102,14 +97,14 @@ async def _activity(client: Client, pending: PendingActivityInfo) -> PendingWork
 async def _children(client: Client, parent: DescribeWorkflowExecutionResponse) -> list[PendingWork]:
     """Without those that are yet to be made: a parent has them a moment before they are there."""
     ids = [child.workflow_id for child in parent.pending_children[:_CHILDREN]]
-    described = await together(_open(client, id) for id in ids)
-    return await together(_child(client, answer) for answer in described if answer is not None)
+    answers = await together(_open(client, id) for id in ids)
+    return await together(_child(client, answer) for answer in answers if answer is not None)
 
 
-async def _child(client: Client, described: DescribeWorkflowExecutionResponse) -> PendingWork:
+async def _child(client: Client, answer: DescribeWorkflowExecutionResponse) -> PendingWork:
     """A worker has it when no workflow task of it waits for one. One that failed is begun again
     later, one of which a workflow task fails is tried at once."""
-    info, task = described.workflow_execution_info, described.pending_workflow_task
+    info, task = answer.workflow_execution_info, answer.pending_workflow_task
     child = PendingWork(
         type=info.type.name,
         workflow_id=info.execution.workflow_id,
@@ -131,12 +126,11 @@ async def _child(client: Client, described: DescribeWorkflowExecutionResponse) -
 
 
 async def _begun_again(client: Client, child: PendingWork) -> PendingWork:
-    handle = client.get_workflow_handle(child.workflow_id)
-    async for event in handle.fetch_history_events(page_size=1):
-        began = event.workflow_execution_started_event_attributes
-        failure = await _text(client, began.continued_failure)
-        return child.but(attempt=max(began.attempt, 1), last_failure=failure)
-    return child
+    began = await beginning_of(client, child.workflow_id)
+    if began is None:
+        return child
+    failure = await _text(client, began.continued_failure)
+    return child.but(attempt=max(began.attempt, 1), last_failure=failure)
 
 
 async def _failure_of_a_task(client: Client, workflow_id: str) -> str:

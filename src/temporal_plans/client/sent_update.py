@@ -17,6 +17,8 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.client.runs import beginning_of, described
+
 Model = TypeVar("Model", bound=BaseModel)
 Start = Callable[[], WithStartWorkflowOperation[Any, Any]]
 
@@ -61,7 +63,7 @@ class SentUpdate(Generic[Model]):
     async def answer_after_all(self) -> Model:
         """The answer to one that was sent; sent again if it never arrived. Raises as ``answer``,
         and MayHaveArrived."""
-        newest = run = await self._described()
+        newest = run = await described(self.client, self.workflow_id)
         if newest is None:
             return await self.answer()
         while run is not None:
@@ -94,24 +96,12 @@ class SentUpdate(Generic[Model]):
         is_old = run.start_time < self.at - CLOCKS_DIFFER
         if is_old and not is_newest:
             return None
-        handle = self.client.get_workflow_handle(self.workflow_id, run_id=run.run_id)
-        async for event in handle.fetch_history_events(page_size=1):
-            began = event.workflow_execution_started_event_attributes
-            if began.continued_execution_run_id:
-                return await self._described(began.continued_execution_run_id)
-            break
+        began = await beginning_of(self.client, self.workflow_id, run.run_id)
+        if began is not None and began.continued_execution_run_id:
+            return await described(self.client, self.workflow_id, began.continued_execution_run_id)
         if is_old:
             return None
         raise MayHaveArrived
-
-    async def _described(self, run_id: str = "") -> WorkflowExecutionDescription | None:
-        try:
-            handle = self.client.get_workflow_handle(self.workflow_id, run_id=run_id or None)
-            return await handle.describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
 
     async def _send(self, run_id: str = "") -> WorkflowUpdateHandle[Any]:
         handle = self.client.get_workflow_handle(self.workflow_id, run_id=run_id or None)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from temporalio import workflow
-from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.plan import PodWork
@@ -84,7 +83,13 @@ class _Child:
     async def _run(self) -> None:
         index = self._input.index
         try:
-            handle = await started_when_free(self._start, lambda: self._outdated)
+            handle = await started_when_free(
+                Step.run,
+                self._input,
+                id=self._id,
+                summary=f"{self._input.spec.work.kind} step {self._input.spec.name}",
+                called_off=lambda: self._outdated,
+            )
             if handle is None:  # its phase begins it anew, if it still may
                 self._on_end(index, self._state, None)
                 return
@@ -97,16 +102,6 @@ class _Child:
         else:
             heard = result.order == self._orders
             self._on_end(index, result.state if heard else None, None)
-
-    async def _start(self) -> workflow.ChildWorkflowHandle[Step, StepResult]:
-        return await workflow.start_child_workflow(
-            Step.run,
-            self._input,
-            id=self._id,
-            cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-            parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-            static_summary=f"{self._input.spec.work.kind} step {self._input.spec.name}"[:190],
-        )
 
     def believes(self, delta: StepDelta) -> bool:
         """Not what the step said before it heard the last order, or in an earlier run."""

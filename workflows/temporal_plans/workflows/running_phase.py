@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
-from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from temporal_plans.domain.commands import Order
 from temporal_plans.messages.plan import PhaseDelta, PhaseInput, PhaseOrders, PhaseResult
@@ -102,7 +101,13 @@ class RunningPhase:
 
     async def _run(self) -> None:
         try:
-            self._handle = await started_when_free(self._start, lambda: self._outdated)
+            self._handle = await started_when_free(
+                Phase.run,
+                self._input,
+                id=self._id,
+                summary=f"phase {self._input.spec.name}",
+                called_off=lambda: self._outdated,
+            )
             result = self._as_it_was() if self._handle is None else await self._handle
         except asyncio.CancelledError:
             self._on_end(self, None, None)
@@ -111,16 +116,6 @@ class RunningPhase:
             self._on_end(self, None, None if ours else error)
         else:
             self._on_end(self, result, None)
-
-    async def _start(self) -> workflow.ChildWorkflowHandle[Phase, PhaseResult]:
-        return await workflow.start_child_workflow(
-            Phase.run,
-            self._input,
-            id=self._id,
-            cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-            parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
-            static_summary=f"phase {self._input.spec.name}"[:190],
-        )
 
     def _as_it_was(self) -> PhaseResult:
         """What it leaves that never began: its plan begins it anew, if it still may."""

@@ -322,7 +322,7 @@ class TaskRunner:
             if life_of(task.directory) is not Life.ORPHANED:
                 return  # it has just ended
             try:
-                spec = spec_of_orphan(task.directory, record.name)
+                spec = spec_of_orphan(task.directory, started, record.name)
             except OrphanUnknown as problem:
                 _log.warning(
                     "%s has lost its supervisor and its checks: %s", record.task_id, problem

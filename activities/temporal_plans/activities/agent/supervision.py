@@ -110,15 +110,12 @@ class OrphanUnknown(Exception):
     """What a task without supervisor was told can't be had any more; the text says why."""
 
 
-def spec_of_orphan(directory: TaskDir, name: str) -> ShimSpec:
+def spec_of_orphan(directory: TaskDir, started: StartRecord, name: str) -> ShimSpec:
     """What others need to run beside the task of that name: its environment, as its process still
     has it, its sandbox and its user. Raises OrphanUnknown.
 
     The user is the one on record. That of the process may be another by now, with more rights.
     """
-    started = directory.started
-    if started is None:
-        raise OrphanUnknown("it was never started")
     if started.identity is None and started.uid != os.geteuid():
         raise OrphanUnknown(f"it was started by an agent of another user, {started.uid}")
     try:
