@@ -348,7 +348,7 @@ async def test_the_true_exit_code_survives_kill_9_of_the_agent(cluster: Cluster)
 
 
 async def test_a_running_task_is_adopted_after_kill_9_of_the_agent(cluster: Cluster) -> None:
-    pod = pod_spec(task_spec(WAITS))
+    pod = pod_spec(task_spec(WAITS, kill_grace_period=20))
     await cluster.deploy(pod)
     asked = cluster.order(pod)
     task_id = asked.tasks[0].task_id

@@ -556,7 +556,7 @@ def health(cmd: str, **more: float) -> HealthCheck:
     "restart", [pytest.param(False, id="same agent"), pytest.param(True, id="new agent")]
 )
 async def test_an_unhealthy_task_is_killed_and_failed(agent: Bench, restart: bool) -> None:
-    task = task_spec("touch ok; sleep 1000", env={"NEEDED": "ok"})
+    task = task_spec("touch ok; sleep 1000", env={"NEEDED": "ok"}, kill_grace_period=20)
     check = health("echo looking for $NEEDED; test -e $NEEDED", grace_period=0.5)
     asked = order(pod_spec(task.but(health_check=check)))
     task_id = asked.tasks[0].task_id

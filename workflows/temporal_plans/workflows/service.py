@@ -8,14 +8,12 @@ the modules ``service_*``.
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain import leases
 from temporal_plans.domain.board import PlanBoard
-from temporal_plans.domain.change import summary
 from temporal_plans.domain.commands import (
     Command,
     CommandRefused,
@@ -24,45 +22,30 @@ from temporal_plans.domain.commands import (
     find_element,
     suggest,
 )
-from temporal_plans.domain.configuration import Configuration
-from temporal_plans.domain.errors import Problem, SpecError
+from temporal_plans.domain.errors import Problem
 from temporal_plans.domain.goal_override import GoalOverride
-from temporal_plans.domain.initial_state import Former
 from temporal_plans.domain.leases import Lease, Settlement
 from temporal_plans.domain.parameters import check_arguments
-from temporal_plans.domain.plan import PlanSpec, StrategySpec
 from temporal_plans.domain.pod_verb import PodVerb
-from temporal_plans.domain.rollout import rolled_out
 from temporal_plans.domain.service import Goal, ServiceSpec, task_instance_name
 from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState, TaskStatus
+from temporal_plans.domain.task import TaskStatus
 from temporal_plans.domain.task_record import TaskRecord
-from temporal_plans.domain.transitions import shortened
 from temporal_plans.messages.cluster import (
     AgentLostMessage,
-    ConfigQuery,
-    Holdings,
     LaunchIntent,
     LaunchOrder,
     TaskStatuses,
 )
 from temporal_plans.messages.packed_state import packed, unpacked
 from temporal_plans.messages.plan import (
-    CommandLog,
     FirstCommand,
-    PlanFaults,
     PlanInput,
-    ServiceContext,
 )
 from temporal_plans.messages.service import (
-    ChangeCheck,
-    ChangeProblems,
     ChangeView,
-    Configurations,
     DeployResult,
     EraseTask,
-    LaunchPlace,
-    LaunchTarget,
     LeaseGrant,
     LeaseRequest,
     PlanBegin,
@@ -70,24 +53,19 @@ from temporal_plans.messages.service import (
     PlanReport,
     PodCommand,
     PodCommandResult,
-    Pods,
     Released,
     Retired,
     RetireTask,
     Rollback,
-    RunHistory,
     ServiceInput,
     ServiceResult,
     ServiceState,
-    ServiceStatus,
     StartPlan,
     SubscribeMessage,
-    Tasks,
     UninstallRequest,
 )
 from temporal_plans.workflows.alarm import Alarm
 from temporal_plans.workflows.handlers import should_continue_as_new, wait_or_timeout
-from temporal_plans.workflows.heartbeat import HEARTBEAT
 from temporal_plans.workflows.kills import Kills
 from temporal_plans.workflows.log import CommandLogger
 from temporal_plans.workflows.outbox import Outbox
@@ -96,6 +74,8 @@ from temporal_plans.workflows.refusal import refusal
 from temporal_plans.workflows.registry import registry
 from temporal_plans.workflows.service_changes import ServiceChanges
 from temporal_plans.workflows.service_configs import ServiceConfigs
+from temporal_plans.workflows.service_deployments import ANSWER_WITHIN, ServiceDeployments
+from temporal_plans.workflows.service_plan_inputs import PlanInputs
 from temporal_plans.workflows.service_plans import (
     DECOMMISSION,
     DEPLOY,
@@ -103,14 +83,12 @@ from temporal_plans.workflows.service_plans import (
     ServicePlans,
 )
 from temporal_plans.workflows.service_pods import PodCommands
+from temporal_plans.workflows.service_queries import ServiceQueries
 from temporal_plans.workflows.service_recovery import ServiceRecovery
 from temporal_plans.workflows.service_tasks import ServiceTasks
 
 LAST_WORDS = timedelta(seconds=5)
 """How long a run that is to end waits to be rid of what it has to tell; the next one goes on."""
-
-ANSWER_WITHIN = timedelta(seconds=30)
-"""How long a deployment waits for its plan to begin before it answers that it is under way."""
 
 ANYBODY = UninstallRequest()
 
@@ -122,18 +100,17 @@ RETIRED_WITHIN = timedelta(seconds=20)
 
 
 @workflow.defn(name="Service")
-class Service(PodVerbs):
+class Service(PodVerbs, ServiceQueries):
     """Entity ``service/<name>``. Ends when it has been uninstalled."""
 
     @workflow.init
     def __init__(self, input: ServiceInput) -> None:
         state, self._fault = _state_of(input)
-        self._input = input.but(state=None, packed="")
         self._registry = registry()
         self._configs = ServiceConfigs(state.configs, state.target)
         self._installs = not self._configs.has_target
         if self._installs:
-            self._configs.accept(self._configuration(input))
+            self._configs.accept(self._configs.make(input))
         self._tasks = ServiceTasks(state)
         self._outbox = Outbox(state.unsent, self._sent)
         self._kills = Kills(state.doomed, self._killed)
@@ -156,21 +133,32 @@ class Service(PodVerbs):
             registry=self._registry,
             problem=self.record_problem,
         )
+        self._deployments = ServiceDeployments(
+            input.but(state=None, packed=""),
+            state,
+            announced=not self._installs,
+            configs=self._configs,
+            changes=self._changes,
+            plans=self._plans,
+            tasks=self._tasks,
+            recovery=self._recovery,
+            kills=self._kills,
+            outbox=self._outbox,
+        )
+        self._plan_inputs = PlanInputs(
+            self._configs, self._changes, self._deployments, self.record_problem
+        )
         self._alarm = Alarm(self._changed)
         self._leases = state.leases
-        self._deployed_once = state.deployed_once
-        self._updates = state.updates
-        self._rejected = state.rejected
         self._uninstalling = state.uninstalling
         self._log = CommandLogger(state.log)
-        self._changing = asyncio.Lock()
-        self._announced = not self._installs
         self._refused: tuple[Problem, ...] = ()
         self._begun = self._dirty = self._over = False
         self._looking = False
         self._looked = workflow.now()
         # Messages are handled before ``run``; of a new service they wait until it is installed.
-        self._specs = {} if self._installs else self._planned()
+        if not self._installs:
+            self._deployments.resume()
 
     def _changed(self) -> None:
         self._dirty = True
@@ -203,13 +191,8 @@ class Service(PodVerbs):
         return ServiceResult(name=self._spec.name, log=self._log.log, runs=self._plans.history)
 
     async def _install(self) -> None:
-        """Check the first configuration, and begin its plans. Raises ApplicationError."""
-        self._refused = await self._check(None, self._input)
-        if not self._refused:
-            try:
-                self._specs = self._planned()
-            except SpecError as error:
-                self._refused = tuple(error.problems)
+        """Deploy the first configuration. Raises ApplicationError for one that can't be."""
+        self._refused = await self._deployments.install()
         if self._refused:
             await workflow.wait_condition(workflow.all_handlers_finished)
             raise ApplicationError(
@@ -217,19 +200,6 @@ class Service(PodVerbs):
                 type="InvalidService",
                 non_retryable=True,
             )
-        begin = PlanBegin(
-            rollout=self._input.rollout,
-            by=self._input.by,
-            reason=self._input.reason,
-            what="installed",
-        )
-        self._plans.begin(DEPLOY, begin)
-        for name in self._specs:
-            if name != DEPLOY:
-                self._plans.begin(name, PlanBegin(interrupted=True, what="waits to be started"))
-
-    def _planned(self) -> dict[str, PlanSpec]:
-        return self._changes.plans(self._configs.target, deployed_once=self._updates)
 
     def _tend(self) -> None:
         """Do all that can be done now."""
@@ -262,7 +232,9 @@ class Service(PodVerbs):
             if self._begin_lost(RECOVERY, "always runs"):
                 self._recovery.lost()
             return
-        revision = self._recovery.tend(self._all_plans(), self._leases, self._input.recovery, now)
+        revision = self._recovery.tend(
+            self._deployments.specs, self._leases, self._input.recovery, now
+        )
         if revision is not None:
             self._outbox.put(self._plans.workflow_id(RECOVERY), "revise", revision)
         if (due := self._recovery.due) is not None:
@@ -282,9 +254,6 @@ class Service(PodVerbs):
         self._plans.begin(name, PlanBegin(what=what))
         return True
 
-    def _all_plans(self) -> dict[str, PlanSpec]:
-        return self._specs
-
     def _may_begin(self, name: str) -> bool:
         """Whether nothing is in the way of a plan that is to begin."""
         if self._uninstalling:
@@ -299,7 +268,7 @@ class Service(PodVerbs):
         """A service with the goal FINISH goes when it is deployed (reference 4.3)."""
         return (
             self._spec.goal is Goal.FINISH
-            and self._deployed_once
+            and self._deployments.done_once
             and self._plans.settled(DEPLOY)
             and not self._plans.is_open(DEPLOY)
             and self._plans.records[DEPLOY].status is Status.COMPLETE
@@ -357,9 +326,9 @@ class Service(PodVerbs):
             runs=self._plans.history,
             leases=self._leases,
             recovery=self._recovery.state,
-            deployed_once=self._deployed_once,
-            updates=self._updates,
-            rejected=self._rejected,
+            deployed_once=self._deployments.done_once,
+            updates=self._deployments.updates,
+            rejected=self._deployments.rejected,
             uninstalling=self._uninstalling,
             log=self._log.log,
             unsent=self._outbox.close(),
@@ -373,54 +342,14 @@ class Service(PodVerbs):
     def _spec(self) -> ServiceSpec:
         return self._configs.target.spec
 
+    @property
+    def _input(self) -> ServiceInput:
+        return self._deployments.input
+
     # --- plans ---
 
-    def _make(self, name: str, begin: PlanBegin, record: PlanRecord) -> PlanInput:
-        """The input of a plan that begins now."""
-        context = ServiceContext(
-            service=self._spec.name,
-            workflow_id=workflow.info().workflow_id,
-            plan=name,
-            pool=self._input.pool,
-            priority=record.priority,
-        )
-        first = (begin.first,) if begin.first else ()
-        common: dict[str, Any] = {
-            "backoff": self._input.backoff,
-            "context": context,
-            "first": first,
-            "arguments": begin.first.command.parameters if begin.first else {},
-        }
-        if name == RECOVERY:
-            spec = PlanSpec(name=RECOVERY, strategy=StrategySpec(name="parallel"))
-            return plan_input(spec, standing=True, **common)
-        if name == DECOMMISSION:
-            return plan_input(self._changes.decommission() or EMPTY, **common)
-        if name == DEPLOY:
-            return self._make_deploy(begin, common)
-        return plan_input(self._specs[name], interrupted=begin.interrupted, **common)
-
-    def _make_deploy(self, begin: PlanBegin, common: dict[str, Any]) -> PlanInput:
-        if self._uninstalling:
-            return plan_input(self._changes.uninstall(), **common)
-        target = self._configs.target
-        common["context"] = common["context"].but(config_id=target.id)
-        spec = rolled_out(self._specs[DEPLOY], begin.rollout)
-        # One that is begun again goes on from its end; from this, if it was terminated.
-        state = self._changes.initial(spec, self._former(begin))
-        return plan_input(spec, state=state, errors=self._rejected, **common)
-
-    def _former(self, begin: PlanBegin) -> Former | None:
-        """The deployment that this one takes the place of, as far as somebody forced it."""
-        if not begin.forced:
-            return None
-        try:
-            configuration = self._configs.get(begin.former)
-            plans = self._changes.plans(configuration, deployed_once=self._deployed_once)
-        except (ApplicationError, SpecError) as error:
-            self.record_problem("deploy", f"what was forced is not kept: {error}")
-            return None
-        return Former.forced(plans[DEPLOY], begin.forced, configuration.spec)
+    def _make(self, begin: PlanBegin, record: PlanRecord) -> PlanInput:
+        return self._plan_inputs.make(begin, record, uninstalling=self._uninstalling)
 
     @workflow.signal(name="plan_changed", description="From a plan: its status, or its end.")
     def on_plan_changed(self, report: PlanReport) -> None:
@@ -437,14 +366,13 @@ class Service(PodVerbs):
     def _deploy_ended(self, report: PlanReport) -> None:
         pending = self._plans.pending.get(DEPLOY)
         if report.superseded and pending is not None and not self._uninstalling:
-            former = self._configs.find(str(self._plans.last_run(DEPLOY).config)).id
-            self._plans.pending[DEPLOY] = pending.but(forced=report.forced, former=former)
+            self._deployments.overtaken(report)
         if report.status is not Status.COMPLETE or report.superseded:
             return
         if self._uninstalling:
             self._over = pending is None
         else:
-            self._deployed_once, self._rejected = True, ()
+            self._deployments.complete()
 
     @workflow.update(
         name="start_plan",
@@ -459,7 +387,7 @@ class Service(PodVerbs):
         return outcome
 
     def _start_again(self, start: StartPlan) -> Outcome:
-        if self._uninstalling or start.plan not in self._specs:  # since it was checked
+        if self._uninstalling or start.plan not in self._deployments.specs:  # since it was checked
             text = f"plan {start.plan} is no longer there to be started"
             return Outcome(code=409, message=text, changed=False)
         if self._plans.is_open(start.plan) or not self._plans.settled(start.plan):
@@ -486,7 +414,7 @@ class Service(PodVerbs):
             raise refusal(404, f"Plan {start.plan} not found{suggest(start.plan, names)}")
         if self._uninstalling:
             raise refusal(409, f"service {self._spec.name} is being uninstalled")
-        spec = self._specs.get(start.plan)
+        spec = self._deployments.specs.get(start.plan)
         if spec is None:
             raise refusal(409, f"plan {start.plan} begins by itself when there is work for it")
         try:
@@ -500,18 +428,6 @@ class Service(PodVerbs):
             raise refusal(400, "; ".join(str(problem) for problem in problems))
 
     # --- configurations ---
-
-    def _configuration(self, input: ServiceInput, source: str = "") -> Configuration:
-        return Configuration(
-            id=str(workflow.uuid4()),
-            number=self._configs.next_number,
-            spec=input.spec,
-            plans=input.plans,
-            at=workflow.now(),
-            by=input.by,
-            reason=input.reason,
-            source=source,
-        )
 
     @workflow.update(
         name="deploy", description="Deploy a configuration. Input: what the Service starts with."
@@ -538,124 +454,11 @@ class Service(PodVerbs):
             )
 
     async def _deploy(self, input: ServiceInput, source: str = "") -> DeployResult:
-        async with self._changing:
-            target = self._configs.target
-            same = (input.spec, input.plans) == (target.spec, target.plans)
-            problems = () if same else await self._check(target, input)
-            self._refuse_when_going()  # it may have begun to go while this waited
-            if same:
-                result = self._deploy_again(input)
-            elif problems:
-                result = self._reject(input, problems)
-            else:
-                result = self._accept(input, source)
-            await wait_or_timeout(lambda: self._plans.settled(DEPLOY), ANSWER_WITHIN)
+        result = await self._deployments.deploy(input, source, self._refuse_when_going)
         command = Command(by=input.by, reason=input.reason)
         verb = f"deploy {result.number}"
         self._log.command(verb, command, result.outcome, via="update", now=workflow.now())
         return result
-
-    async def _check(
-        self, target: Configuration | None, input: ServiceInput
-    ) -> tuple[Problem, ...]:
-        """Why this can't be deployed. By an activity: developers' rules may change, and what they
-        said must not."""
-        answer = await workflow.execute_activity(
-            "check_change",
-            ChangeCheck(
-                before=target.spec if target else None,
-                after=input.spec,
-                plans=input.plans,
-                rollout=input.rollout,
-                deployed_once=self._deployed_once,
-            ),
-            result_type=ChangeProblems,
-            start_to_close_timeout=timedelta(minutes=1),
-            heartbeat_timeout=HEARTBEAT,
-            summary="may this be deployed",
-        )
-        problems: tuple[Problem, ...] = answer.problems
-        if target is not None and input.pool != self._input.pool:
-            problems += (_moved(self._input.pool, input.pool),)
-        return problems
-
-    def _deploy_again(self, input: ServiceInput) -> DeployResult:
-        """The configuration is in force already; what else was said counts."""
-        announced, self._announced = self._announced, True
-        self._input = self._input.but(backoff=input.backoff, recovery=input.recovery)
-        cleared = bool(self._rejected)
-        if cleared:
-            self._say_faults(())
-        message = "nothing changed"
-        if not announced:
-            message = f"plan {self._plans.workflow_id(DEPLOY)} is under way"
-        elif cleared:
-            message = "the configuration that was refused is forgotten"
-        return self._deployed(message, changed=not announced or cleared)
-
-    def _reject(self, input: ServiceInput, problems: tuple[Problem, ...]) -> DeployResult:
-        """The old configuration stays, and its deploy plan shows why (reference 5.7)."""
-        self._say_faults(tuple(shortened(str(problem)) for problem in problems))
-        outcome = Outcome(
-            code=417,
-            message=f"the configuration was refused, number {self._configs.target.number} stays",
-            changed=False,
-        )
-        change = ChangeView(pods=self._changes.changes(input), problems=problems)
-        return self._deployed("", changed=False).but(outcome=outcome, change=change)
-
-    def _say_faults(self, errors: tuple[str, ...]) -> None:
-        self._rejected = errors
-        if self._plans.is_open(DEPLOY):
-            self._outbox.put(self._plans.workflow_id(DEPLOY), "faults", PlanFaults(errors=errors))
-        elif errors:
-            self._plans.begin(DEPLOY, PlanBegin(what="a configuration was refused"))
-
-    def _accept(self, input: ServiceInput, source: str) -> DeployResult:
-        before, change = self._specs, self._changes.changes(input)
-        before_id = self._configs.target.id
-        configuration = self._configuration(input, source)
-        specs = self._changes.plans(configuration, deployed_once=self._deployed_once)
-        self._configs.accept(configuration)
-        self._updates = self._deployed_once
-        self._input = self._input.but(backoff=input.backoff, recovery=input.recovery)
-        self._rejected, self._announced = (), True
-        self._specs = specs
-        for record in self._changes.take_effect(tuple(self._specs.values())):
-            self._kills.kill(record.ref, "no plan has it any more")
-        used = {record.config_id for record in self._tasks.records.values()}
-        self._configs.prune(used | self._recovery.configs | {before_id})
-        begin = PlanBegin(
-            rollout=input.rollout, by=input.by, reason=input.reason, what=summary(change)
-        )
-        self._plans.begin(DEPLOY, begin)
-        self._change_others(before)
-        return self._deployed(
-            f"plan {self._plans.workflow_id(DEPLOY)} is under way", changed=True
-        ).but(change=ChangeView(pods=change))
-
-    def _change_others(self, before: dict[str, PlanSpec]) -> None:
-        """Plans beside deploy: those that changed begin anew, WAITING; others are left alone."""
-        for name in dict.fromkeys((*before, *self._specs)):
-            if name == DEPLOY or before.get(name) == self._specs.get(name):
-                continue
-            if name in self._specs:
-                self._plans.begin(name, PlanBegin(interrupted=True, what="waits to be started"))
-            else:
-                self._plans.drop(name)
-        if self._changes.decommission() is not None:
-            self._plans.begin(DECOMMISSION, PlanBegin(what="takes away what is no more wanted"))
-        else:
-            self._plans.drop(DECOMMISSION)
-
-    def _deployed(self, message: str, *, changed: bool) -> DeployResult:
-        target = self._configs.target
-        return DeployResult(
-            config_id=target.id,
-            number=target.number,
-            plan=self._plans.workflow_id(DEPLOY),
-            outcome=Outcome(code=200, message=message, changed=changed),
-        )
 
     @workflow.update(
         name="rollback", description="Deploy an earlier configuration again. Input {config}."
@@ -876,74 +679,6 @@ class Service(PodVerbs):
         """Keep a message that was not understood in the log (the guard calls this)."""
         self._log.problem(name, text, now=workflow.now())
 
-    # --- what is read ---
-
-    @workflow.query(name="status", description="Plans, configurations and numbers of tasks.")
-    def status(self) -> ServiceStatus:
-        records = self._tasks.records.values()
-        return ServiceStatus(
-            name=self._spec.name,
-            config_id=self._configs.target.id,
-            number=self._configs.target.number,
-            pool=self._input.pool,
-            errors=self._rejected,
-            uninstalling=self._uninstalling,
-            configs=tuple(one.id for one in self._configs.all),
-            plans=tuple(plan for plan in self._plans.records.values() if not plan.dropped),
-            tasks=len(records),
-            running=sum(
-                r.status is not None and r.status.state is TaskState.RUNNING for r in records
-            ),
-            leases=self._leases.held,
-        )
-
-    @workflow.query(name="config", description="A configuration. Input {config_id}, optional.")
-    def config(self, query: ConfigQuery = ConfigQuery()) -> ServiceSpec:
-        return self._configs.get(query.config_id).spec
-
-    @workflow.query(name="configurations", description="The configurations that are kept.")
-    def configurations(self) -> Configurations:
-        return Configurations(configurations=self._configs.all, target=self._configs.target.id)
-
-    @workflow.query(name="preview", description="What deploying this would change.")
-    def preview(self, input: ServiceInput) -> ChangeView:
-        return self._changes.preview(input, deployed_once=self._deployed_once)
-
-    @workflow.query(name="runs", description="All runs of its plans, oldest first.")
-    def runs(self) -> RunHistory:
-        return self._plans.history
-
-    @workflow.query(
-        name="launch_target", description="With what, and where, a pod is to be launched."
-    )
-    def launch_target(self, target: LaunchTarget) -> LaunchPlace:
-        config = self._configs.get(target.config_id)
-        return LaunchPlace(
-            config_id=config.id,
-            spec=config.spec,
-            replaces=self._tasks.leaves(target.pod, target.index),
-        )
-
-    @workflow.query(name="tasks", description="The newest launch of every task.")
-    def tasks(self) -> Tasks:
-        return Tasks(tasks=tuple(self._tasks.records.values()))
-
-    @workflow.query(name="pods", description="Pod instances with their tasks and reservations.")
-    def pods(self) -> Pods:
-        return Pods(pods=self._tasks.pods(self._spec))
-
-    @workflow.query(name="holdings", description="The keys of the reservations that it keeps.")
-    def holdings(self) -> Holdings:
-        return Holdings(keys=tuple(self._tasks.reservations))
-
-    @workflow.query(name="log", description="Commands to the service itself, and their outcome.")
-    def log(self) -> CommandLog:
-        return self._log.log
-
-
-EMPTY = PlanSpec(name=DECOMMISSION)
-"""What is left to take away when all has gone meanwhile."""
-
 
 def _state_of(input: ServiceInput) -> tuple[ServiceState, str]:
     """What the run before left, and what is wrong with that."""
@@ -953,18 +688,3 @@ def _state_of(input: ServiceInput) -> tuple[ServiceState, str]:
         return unpacked(input.packed), ""
     except ValueError as error:
         return ServiceState(), f"packed: {error}"
-
-
-def plan_input(spec: PlanSpec, **more: Any) -> PlanInput:
-    """A plan as its workflow begins. It was validated when it was made."""
-    fields = {field: getattr(spec, field) for field in type(spec).model_fields}
-    return PlanInput.model_construct(**fields, **more)
-
-
-def _moved(pool: str, wanted: str) -> Problem:
-    return Problem(
-        path="pool",
-        message=f"the service is on pool {pool}, and a service can't move to another",
-        value=wanted,
-        fix=f"deploy it with --pool {pool}, or under another name",
-    )

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain.commands import suggest
 from temporal_plans.domain.configuration import Configuration
 from temporal_plans.domain.service import ServiceSpec
+from temporal_plans.messages.service import ServiceInput
 
 KEPT = 20
 """Configurations kept, beside those that tasks still run with."""
@@ -36,12 +38,21 @@ class ServiceConfigs:
         return self._target in self._by_id
 
     @property
-    def next_number(self) -> int:
-        return max((one.number for one in self._by_id.values()), default=0) + 1
-
-    @property
     def specs(self) -> Mapping[str, ServiceSpec]:
         return {one.id: one.spec for one in self._by_id.values()}
+
+    def make(self, input: ServiceInput, source: str = "") -> Configuration:
+        """The next one, which is yet to be accepted; ``source`` is the id of one it repeats."""
+        return Configuration(
+            id=str(workflow.uuid4()),
+            number=max((one.number for one in self._by_id.values()), default=0) + 1,
+            spec=input.spec,
+            plans=input.plans,
+            at=workflow.now(),
+            by=input.by,
+            reason=input.reason,
+            source=source,
+        )
 
     def accept(self, configuration: Configuration) -> None:
         self._by_id[configuration.id] = configuration

@@ -52,7 +52,7 @@ class ServicePlans:
         *,
         service: str,
         outbox: Outbox,
-        make: Callable[[str, PlanBegin, PlanRecord], PlanInput],
+        make: Callable[[PlanBegin, PlanRecord], PlanInput],
         changed: Callable[[], None],
     ) -> None:
         self.records = dict(state.plans)
@@ -135,7 +135,7 @@ class ServicePlans:
                 run=record.run,
                 starter=workflow.info().first_execution_run_id,
                 keep_log=begin.first is None,
-                input=self._make(name, begin, record),
+                input=self._make(begin, record),
             )
         )
 
