@@ -112,6 +112,60 @@ async def test_what_fails_in_the_middle_of_a_change(cluster: Cluster) -> None:
         assert sorted(steps(recovered)) == ["world-0:[server]", "world-1:[server]"]
 
 
+PAIR = f"""
+name: {{{{NAME}}}}
+pods:
+  pair:
+    count: 1
+    tasks:
+      first:
+        {{goal: RUNNING, cmd: "{LOOP}", cpus: {{{{CPUS}}}}, memory: 32, readiness-check: {READY}}}
+      second:
+        {{goal: RUNNING, essential: false, cmd: "{LOOP}", cpus: {{{{CPUS}}}}, memory: 32}}
+plans:
+  deploy:
+    phases: {{pair: {{strategy: serial, pod: pair, steps: [default: [[first], [second]]]}}}}
+"""
+
+
+async def test_a_task_keeps_its_resources_while_another_of_its_pod_is_relaunched(
+    cluster: Cluster,
+) -> None:
+    """Also when that one comes back in its old configuration, which has other amounts for both."""
+
+    async with living(cluster, "pair", PAIR) as life:
+
+        async def cpus() -> list[float]:
+            return [
+                one.value for one in (await life.held("pair-0")).resources if one.kind == "cpus"
+            ]
+
+        await life.deploy({"CPUS": 0.1})
+        await life.make_ready("pair-0-first")
+        await life.until_complete()
+        before = await life.ids()
+        await life.deploy({"CPUS": 0.3})
+        middle = await life.until_relaunched(before, "pair-0-first")
+        await life.until_step("pair-0:[first]", Status.STARTED)
+        assert await cpus() == [0.3, 0.3]  # what is to grow has its place already
+        await life.kill("pair-0-second")
+        await life.until_relaunched(middle, "pair-0-second")
+        await life.until_complete("recovery")
+        assert await cpus() == [0.3, 0.1]
+
+        await life.make_ready("pair-0-first")
+        await life.until_complete()
+        assert await cpus() == [0.3, 0.3]
+        after = await life.ids()
+        await life.deploy({"CPUS": 0.1})
+        await life.until_relaunched(after, "pair-0-first")
+        await life.until_step("pair-0:[first]", Status.STARTED)
+        assert await cpus() == [0.1, 0.3]  # the second runs with as much as before
+        await life.make_ready("pair-0-first")
+        await life.until_complete()
+        assert await cpus() == [0.1, 0.1]
+
+
 async def test_placement_that_nobody_can_read(cluster: Cluster) -> None:
     """A file with it does not load; a program that sends it is refused, at first and later."""
     nowhere = '[["hostname", "NEAR", "here"]]'

@@ -66,10 +66,15 @@ def held(*sets: SetWant, given: Offer | None = None) -> Reservation:
     return outcome.reservation(wanted, ID, NOW)
 
 
-def again(reservation: Reservation, *sets: SetWant, given: Offer | None = None) -> Outcome:
+def again(
+    reservation: Reservation,
+    *sets: SetWant,
+    given: Offer | None = None,
+    in_use: tuple[str, ...] = (),
+) -> Outcome:
     base = given or offer()
     whole = Offer(base.agent, base.state, base.used.plus(reservation.resources))
-    return evaluate_existing(requirement(*sets), whole, reservation)
+    return evaluate_existing(requirement(*sets, in_use=in_use), whole, reservation)
 
 
 def amounts(outcome: Outcome) -> dict[tuple[str, str, str], float]:
@@ -325,6 +330,39 @@ def test_shrinking_one_set_makes_room_for_another() -> None:
     reservation = held(SetWant(id="a", cpus=1), SetWant(id="b", cpus=3))
     outcome = again(reservation, SetWant(id="a", cpus=3), SetWant(id="b", cpus=1))
     assert amounts(outcome) == {("a", "cpus", ""): 3, ("b", "cpus", ""): 1}
+
+
+def test_a_set_in_use_is_left_at_least_what_it_has() -> None:
+    """As when a task of the configuration before is brought back beside one of the next."""
+    now = SetWant(id="b", cpus=2, memory=200, ports=(PortWant(name="p"), PortWant(name="q")))
+    reservation = held(SetWant(id="a", cpus=1), now, SetWant(id="c", memory=50))
+    before = (
+        SetWant(id="a", cpus=0.5),
+        SetWant(id="b", cpus=1, memory=300, ports=(PortWant(name="p", port=2000),)),
+    )
+    b: dict[Any, float] = {
+        ("b", "cpus", ""): 2,
+        ("b", "memory", ""): 300,
+        ("b", "port", "p"): 1025,
+        ("b", "port", "q"): 1026,
+    }
+    both = again(reservation, *before, in_use=("b", "c"))
+    assert amounts(both) == {("a", "cpus", ""): 0.5, ("c", "memory", ""): 50, **b}
+    assert {one.id for one in both.resources} <= {one.id for one in reservation.resources}
+    assert amounts(again(reservation, *before, in_use=("b",))) == {("a", "cpus", ""): 0.5, **b}
+    assert amounts(again(reservation, *before)) == {
+        ("a", "cpus", ""): 0.5,
+        ("b", "cpus", ""): 1,
+        ("b", "memory", ""): 300,
+        ("b", "port", "p"): 2000,
+    }
+
+
+def test_a_port_in_use_is_nobody_elses() -> None:
+    reservation = held(ports(PortWant(name="a")))
+    fixed = SetWant(id="t", ports=(PortWant(name="b", port=1025),))
+    outcome = again(reservation, ports(PortWant(name="a")), fixed, in_use=("s",))
+    assert outcome.reasons == (("ports", "set t wants port 1025, which is taken"),)
 
 
 def test_an_agent_that_came_back_smaller_still_has_what_it_gave() -> None:

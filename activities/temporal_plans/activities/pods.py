@@ -66,6 +66,7 @@ class PodActivities:
                     notify=request.step,
                     permanent=bool(place.replaces),
                     replaces=place.replaces,
+                    in_use=place.in_use,
                 ),
             ),
         )
@@ -105,7 +106,9 @@ class PodActivities:
         service = self._client.get_workflow_handle(request.context.workflow_id)
         place: LaunchPlace = await service.query(
             "launch_target",
-            LaunchTarget(pod=request.pod, index=request.index, config_id=config_id),
+            LaunchTarget(
+                pod=request.pod, index=request.index, tasks=request.tasks, config_id=config_id
+            ),
             result_type=LaunchPlace,
         )
         return place

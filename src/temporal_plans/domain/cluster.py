@@ -87,7 +87,9 @@ class Requirement(CompactValue):
     runs a command); (owner, pod, index) names the reservation, so asking twice reserves once.
     ``notify`` is the workflow told when a waiting requirement fits; ``permanent`` asks for a new
     place and gives the old one up; ``replaces`` is the id of that old one: when it is no longer
-    the one held, the move was made already, and asking again does not repeat it.
+    the one held, the move was made already, and asking again does not repeat it. ``in_use`` are
+    the sets of tasks that run on beside those to be launched, maybe of another configuration: in
+    place, such a set keeps at least what it holds.
     """
 
     owner: WorkflowId
@@ -98,6 +100,7 @@ class Requirement(CompactValue):
     placement: str = ""
     permanent: bool = False
     replaces: str = ""
+    in_use: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -114,13 +114,36 @@ def evaluate_existing(requirement: Requirement, offer: Offer, held: Reservation)
     their place (reference 9.5), dynamic ports their number (reference 9.6). A volume that is no
     longer wanted, because its task was removed, stays with the pod as long as the reservation does:
     its data outlives a configuration that is rolled back, and what is on a disk is accounted for.
+    A set in use is left at least what it has: only its own tasks' launches touch it (reference
+    9.4, stage 5).
     """
+    wanted = {one.id: one for one in requirement.sets}
+    for set_id in requirement.in_use:
+        wanted[set_id] = _at_least(wanted.get(set_id, SetWant(id=set_id)), held)
     kept: dict[Slot, ReservedResource] = {
         (one.set, one.kind, one.name): one for one in held.resources
     }
-    draft = _Draft(offer.without(held.resources), held.id, kept, requirement)
+    sets = tuple(wanted.values())
+    draft = _Draft(offer.without(held.resources), held.id, kept, requirement.but(sets=sets))
     draft.agent_stage()
     return draft.outcome()
+
+
+def _at_least(wanted: SetWant, held: Reservation) -> SetWant:
+    """What a set is to have, and what it has: the larger amount, the ports by their numbers.
+    Volumes stay in any case."""
+    has = [one for one in held.resources if one.set == wanted.id]
+    amounts = {one.kind: one.value for one in has if one.kind in SCALARS}
+    ports = {port.name: port for port in wanted.ports}
+    for one in has:
+        if one.kind == "port":
+            ports[one.name] = PortWant(name=one.name, port=int(one.value))
+    return wanted.but(
+        cpus=max(wanted.cpus, amounts.get("cpus", 0)),
+        gpus=max(wanted.gpus, amounts.get("gpus", 0)),
+        memory=max(wanted.memory, int(amounts.get("memory", 0))),
+        ports=tuple(ports.values()),
+    )
 
 
 class _Draft:

@@ -34,13 +34,14 @@ def requirement_for(
     notify: str,
     permanent: bool = False,
     replaces: str = "",
+    in_use: Sequence[str] = (),
 ) -> Requirement:
     """What one instance of a pod needs: each of its resource sets once, in the file's order, and
     the pod's own volumes as the set "".
 
     Ports are always ports of the host: agents run processes, not containers (reference 9.6).
     ``permanent`` asks for a new place; ``replaces`` then names the reservation to give up, so that
-    asking again does not move the pod again.
+    asking again does not move the pod again. ``in_use``: sets of tasks that run on meanwhile.
     """
     sets = [
         SetWant(
@@ -64,6 +65,7 @@ def requirement_for(
         placement=pod.placement,
         permanent=permanent,
         replaces=replaces,
+        in_use=tuple(in_use),
     )
 
 

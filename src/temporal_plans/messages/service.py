@@ -421,17 +421,20 @@ class ServiceState(CompactValue):
 
 class LaunchTarget(CompactValue):
     """Argument of the Service's query ``launch_target``: how is this pod to be launched?
-    ``config_id``: with this configuration; empty: the target."""
+    ``tasks``: these of it; ``config_id``: with this configuration; empty: the target."""
 
     pod: str
     index: int
+    tasks: tuple[str, ...] = ()
     config_id: str = ""
 
 
 class LaunchPlace(CompactValue):
     """Answer: the configuration, and where. ``replaces``: the reservation that it has to leave for
-    another, because the pod was given up there; empty: it stays where it is."""
+    another, because the pod was given up there; empty: it stays where it is. ``in_use``: the
+    resource sets of the pod's other tasks that run."""
 
     config_id: str
     spec: ServiceSpec
     replaces: str = ""
+    in_use: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """A service's task records: the newest launch of every task, and what became of it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -102,6 +102,11 @@ class ServiceTasks:
         held = self.reservation_of(pod, index)
         moves = any(record.permanently_failed for record in self.of_pod(pod, index))
         return held.id if held is not None and moves else ""
+
+    def sets_in_use(self, pod: str, index: int, *, beside: Collection[str]) -> tuple[str, ...]:
+        """The resource sets of a pod's tasks that run, beside those tasks."""
+        others = (r for r in self.of_pod(pod, index) if r.live and r.task not in beside)
+        return tuple(dict.fromkeys(record.resource_set for record in others))
 
     def give_up(self, pod: str, index: int) -> None:
         """The pod is to be brought back on other resources (reference 6.7)."""
