@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from pydantic import BaseModel
 
+from temporal_plans.cli.explaining import explanation_lines
 from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import (
     AgentUnreachable,
@@ -32,7 +33,7 @@ from temporal_plans.messages.cluster import LogChunk, PoolStatus, ReadLogInput, 
 from temporal_plans.messages.plan import CommandLog, LogEntry, PlanInput, PlanResult
 from temporal_plans.messages.service import PlanRecord, ServiceStatus, StartPlan, TaskRecord, Tasks
 from unit.fake_gateway import THEN, Call, FakeGateway, FakeWorkflow, Model
-from unit.views import plan
+from unit.views import phase, plan
 
 DONE = Outcome(code=200, message="Received cmd: start")
 NAP = PhaseSpec(
@@ -371,7 +372,18 @@ async def test_explain_of_a_plan_that_was_cut_short_says_so(
     explanations = await client.explain("backup")
     [one] = explanations.explanations
     assert (explanations.status, one.text.startswith(text)) == (status, True)
+    head, *_ = explanation_lines("backup", explanations)
+    assert head.plain == f"backup is {status}, {ended.value}"
     assert "begins it anew" in one.text
+
+
+async def test_explain_of_what_a_plan_that_was_cut_short_has_not() -> None:
+    view = plan(Status.PENDING, phase("hello", "serial", Status.PENDING))
+    workflow = FakeWorkflow("Plan", {"status": view}, ended=Ended.TERMINATED)
+    client, _ = client_of(backup=workflow)
+    with pytest.raises(Refused, match="Phase helo not found; did you mean hello"):
+        await client.explain("backup", "helo")
+    assert (await client.explain("backup", "hello")).explanations
 
 
 # --- tasks and their logs -----------------------------------------------------------------------

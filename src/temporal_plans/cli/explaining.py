@@ -28,7 +28,10 @@ def explanation_lines(
     the commands that would move something, each once. ``service`` as it was given, if it was."""
     now = datetime.now(UTC) if now is None else now
     head = Text(f"{printable(plan)} is ")
-    lines = [head.append_text(coloured(explanations.status))]
+    head.append_text(coloured(explanations.status))
+    if explanations.cut_short:
+        head.append(f", {explanations.cut_short}")
+    lines = [head]
     told: set[tuple[str, ...]] = set()
     for explanation in explanations.explanations:
         lines += _lines(plan, explanation, now)

@@ -2,16 +2,25 @@
 
 from collections.abc import Sequence
 
+from temporal_plans.client.errors import Refused
 from temporal_plans.client.gateway import Ended
 from temporal_plans.client.plan_run import PlanRun
 from temporal_plans.domain.cluster import Requirement
+from temporal_plans.domain.commands import CommandRefused, find_element
 from temporal_plans.domain.explain import Cause, Explanation, Explanations
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.cluster import WaitingView
+from temporal_plans.messages.plan import ElementQuery
 
 
-def why_cut_short(run: PlanRun) -> Explanations:
-    """For a plan whose workflow ended before the plan was COMPLETE: nothing of it moves."""
+def why_cut_short(run: PlanRun, query: ElementQuery) -> Explanations:
+    """For a plan whose workflow ended before the plan was COMPLETE: nothing of it moves. Raises
+    Refused for an element that it has not."""
+    if run.view.phases:  # else it never got as far as to have any
+        try:
+            find_element(run.view.phases, run.view.id, query.phase, query.step)
+        except CommandRefused as refused:
+            raise Refused(str(refused)) from None
     failed = run.ended is Ended.FAILED
     status = Status.ERROR if failed else run.view.status
     what = "the plan's workflow failed" if failed else f"the plan was {run.cut_short}"
@@ -21,7 +30,7 @@ def why_cut_short(run: PlanRun) -> Explanations:
         cause=Cause.ERROR if failed else Cause.CONTINUE,
         text=f"{what} before it was COMPLETE{why}; `start` or `restart` begins it anew",
     )
-    return Explanations(status=status, explanations=(explanation,))
+    return Explanations(status=status, explanations=(explanation,), cut_short=run.cut_short)
 
 
 def needs_offers(explanations: Explanations) -> bool:

@@ -190,7 +190,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
 
     async def explain(self, plan_id: str, phase: str = "", step: str = "") -> Explanations:
         """Why elements are not moving, with today's reasons of the pools, and what workers make of
-        what they were given. Raises PlanNotFound."""
+        what they were given. Raises PlanNotFound, and Refused for an unknown element."""
         query = ElementQuery(phase=phase, step=step)
         try:
             explanations = await self._ask_plan(
@@ -199,7 +199,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         except WorkflowIsClosed as closed:
             run = await self._show_closed(plan_id, closed.ended)
             if run.cut_short:
-                return why_cut_short(run)
+                return why_cut_short(run, query)
             return await self._ask_plan(plan_id, "explain", Explanations, query)
         explanations = await with_work(self._gateway, plan_id, explanations)
         if not (needs_offers(explanations) or needs_agents(explanations)):

@@ -5,11 +5,11 @@ HTTP dialect's code, a change of the plan itself, and orders to phases. Orders a
 whoever owns the phase's board: the Plan while the phase does not run, else the Phase workflow.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
@@ -128,7 +128,7 @@ def decide(
 
 
 def _decided(board: PlanBoard, plan_id: str, verb: Verb, command: Command) -> Decision:
-    phase, step = find_element(board, plan_id, command.phase, command.step)
+    phase, step = find_element(board.spec.phases, plan_id, command.phase, command.step)
     if verb in (Verb.START, Verb.STOP):
         if phase is not None:
             raise CommandRefused(400, f"{verb} is for a whole plan; leave phase and step out")
@@ -375,8 +375,18 @@ def _nothing(board: PlanBoard, why: str) -> Decision:
 # --- addressing (reference 10.2) ----------------------------------------------------------------
 
 
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _Phase(_Named, Protocol):
+    @property
+    def steps(self) -> Sequence[_Named]: ...
+
+
 def find_element(
-    board: PlanBoard, plan_id: str, phase_text: str, step_text: str
+    phases: Sequence[_Phase], plan_id: str, phase_text: str, step_text: str
 ) -> tuple[int | None, int | None]:
     """Indexes of the phase and step of these names or ids; None for a blank one.
 
@@ -387,7 +397,6 @@ def find_element(
         if step_text:
             raise CommandRefused(400, f"Missing phase: step {step_text} needs its phase's name")
         return None, None
-    phases = board.spec.phases
     phase = _find("Phase", phase_text, [(p.name, element_id(plan_id, p.name)) for p in phases])
     if not step_text:
         return phase, None

@@ -95,10 +95,12 @@ class Explanation(CompactValue):
 
 
 class Explanations(CompactValue):
-    """Answer of the Plan's query ``explain``."""
+    """Answer of the Plan's query ``explain``. ``cut_short`` says how the plan's workflow ended, if
+    it did before the plan was COMPLETE: "terminated" and the like."""
 
     status: Status
     explanations: tuple[Explanation, ...] = ()
+    cut_short: str = ""
 
 
 ASSET_REASON = "waits for its pod"

@@ -496,7 +496,7 @@ class Plan(PlanVerbs):
         name="explain", description="Why an element is not moving. Input {phase, step}, optional."
     )
     def explain(self, query: ElementQuery = ElementQuery()) -> Explanations:
-        phase, step = find_element(self._board, self._id, query.phase, query.step)
+        phase, step = find_element(self._board.spec.phases, self._id, query.phase, query.step)
         return explain(self._board, phase, step)
 
     async def _report_end(self) -> None:

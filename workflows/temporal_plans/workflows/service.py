@@ -13,7 +13,6 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain import leases
-from temporal_plans.domain.board import PlanBoard
 from temporal_plans.domain.commands import (
     Command,
     CommandRefused,
@@ -418,7 +417,7 @@ class Service(PodVerbs, ServiceQueries):
         if spec is None:
             raise refusal(409, f"plan {start.plan} begins by itself when there is work for it")
         try:
-            find_element(PlanBoard(spec), "", start.phase, start.step)
+            find_element(spec.phases, "", start.phase, start.step)
         except CommandRefused as refused:
             raise ApplicationError(str(refused), type="CommandRefused") from None
         if start.verb is Verb.RESTART:
