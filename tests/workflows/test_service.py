@@ -21,6 +21,7 @@ from pauses import PATIENCE, until
 from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
 from temporal_plans.activities.pods import PodActivities
 from temporal_plans.domain.cluster import Reservation
+from temporal_plans.domain.commands import Command
 from temporal_plans.domain.leases import Lease
 from temporal_plans.domain.plan import ApprovalWork, PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
@@ -35,7 +36,13 @@ from temporal_plans.messages.cluster import (
     TaskStatuses,
     agent_queue,
 )
-from temporal_plans.messages.plan import CommandLog, PlanInput, PreparePodInput, ServiceContext
+from temporal_plans.messages.plan import (
+    CommandLog,
+    PlanInput,
+    PlanResult,
+    PreparePodInput,
+    ServiceContext,
+)
 from temporal_plans.messages.service import (
     LeaseGrant,
     LeaseRequest,
@@ -53,6 +60,7 @@ from temporal_plans.messages.service import (
     UninstallRequest,
     Unsent,
 )
+from temporal_plans.workflows import service_plans
 from workflows.plan_kit import Kit, kit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -551,7 +559,11 @@ async def test_a_plan_is_started_unless_another_is_in_the_way(
         assert plan in refused.value.message
     else:
         await env.run(activities.start_plan, start)
-    await handle.terminate()
+    if "the plan's run" in text:  # its Service takes it for over, so nobody else will end it
+        ended = await asyncio.wait_for(handle.result(), PATIENCE)
+        assert PlanResult.model_validate(ended).superseded
+        await env.run(activities.start_plan, start)
+    await plans.client.get_workflow_handle(plan).terminate()
 
 
 def _waiting() -> PlanInput:
@@ -618,6 +630,61 @@ async def test_a_plan_that_is_back_is_started(plans: Kit) -> None:
     await deployed(deploy, backup)
     assert await _running(plans, f"{name}/backup", other_than=first)
     await handle.terminate()
+
+
+async def test_a_plan_that_begins_while_others_are_looked_after_is_open(
+    plans: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looked for it a moment before it was there saw its former run, which is over."""
+    approval = PhaseSpec(name="p", steps=(StepSpec(name="s", work=ApprovalWork()),))
+    deploy, backup = (PlanSpec(name=name, phases=(approval,)) for name in ("deploy", "backup"))
+    handle = await started(plans, plans=(deploy, backup))
+    plans.not_replayed.append(handle.id)  # other settings than a replay would have
+    name = handle.id.removeprefix("service/")
+    await _running(plans, f"{name}/backup")
+    await _running(plans, f"{name}/deploy")
+    forced = Command(reason="to its end")
+    plan = plans.client.get_workflow_handle(f"{name}/deploy")
+    await plan.execute_update("force_complete", forced)
+    await until(lambda: status(handle), lambda now: not now.plans[0].open)
+
+    looked, real = asyncio.Event(), PlanActivities._describe
+    begun = await _finished(handle, "start_plan")
+
+    async def describe(self: PlanActivities, workflow_id: str) -> Any:
+        found = await real(self, workflow_id)
+        if not workflow_id.startswith(f"{name}/"):
+            return found
+        if activity.info().activity_type == "start_plan":
+            await asyncio.wait_for(looked.wait(), PATIENCE)
+        elif activity.info().activity_type == "closed_plans":
+            looked.set()
+            await until(lambda: _finished(handle, "start_plan"), lambda done: done > begun)
+        return found
+
+    monkeypatch.setattr(PlanActivities, "_describe", describe)
+    monkeypatch.setattr(service_plans, "LOOK_AFTER_LEAVING", timedelta(0))
+    two = backup.but(phases=(approval, approval.but(name="q")))  # it has to leave for that
+    answer = await handle.execute_update(
+        "deploy", ServiceInput(spec=spec(name), plans=(deploy, two))
+    )
+    assert answer["outcome"]["code"] == 200
+    await until(lambda: _finished(handle, "closed_plans"), lambda done: done > 0)
+    await until(lambda: status(handle), lambda now: now.plans[1].open)
+    assert (await status(handle)).plans[0].open
+    await handle.terminate()
+
+
+async def _finished(handle: "WorkflowHandle[Any, None]", name: str) -> int:
+    """How many activities of that type it has had."""
+    types: dict[int, str] = {}
+    done = 0
+    async for event in handle.fetch_history_events():
+        scheduled = event.activity_task_scheduled_event_attributes
+        types[event.event_id] = scheduled.activity_type.name
+        over = event.activity_task_completed_event_attributes.scheduled_event_id
+        done += bool(over) and types[over] == name
+    return done
 
 
 async def _running(plans: Kit, workflow_id: str, other_than: str = "") -> str:

@@ -1,5 +1,6 @@
 """Activities of a Service that start plans and look after them."""
 
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import activity
@@ -17,7 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.heartbeat import heartbeats
 from temporal_plans.domain.commands import Verb
-from temporal_plans.messages.plan import CommandLog, PlanInput, PlanResult
+from temporal_plans.messages.plan import CommandLog, PlanInput, PlanResult, Supersede
 from temporal_plans.messages.service import ClosedPlans, OpenPlans, PlanStart
 
 RUN = "run"
@@ -67,9 +68,23 @@ class PlanActivities:
         except WorkflowAlreadyStartedError:
             described = await self._describe(start.workflow_id)
             if described is None or await _start_of(described) != (start.run, starter):
+                await self._ask_to_end(start, starter, described)
                 raise ApplicationError(  # to be tried again
                     await _in_the_way(start, starter, described), type="StillRunning"
                 ) from None
+
+    async def _ask_to_end(
+        self, start: PlanStart, starter: str, described: WorkflowExecutionDescription | None
+    ) -> None:
+        """A former run of the plan that its Service knows to be over, and that somebody has reset:
+        nobody else would tell it."""
+        if described is None:
+            return
+        run, other = await _start_of(described)
+        if other == starter and run < start.run:
+            handle = self._client.get_workflow_handle(start.workflow_id, run_id=described.run_id)
+            with suppress(RPCError):  # it has just ended
+                await handle.signal("supersede", Supersede(why=f"run {start.run} of the plan"))
 
     @activity.defn(name="closed_plans")
     async def closed_plans(self, plans: OpenPlans) -> ClosedPlans:

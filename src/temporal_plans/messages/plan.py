@@ -137,14 +137,15 @@ class CommandMessage(Command):
 
 
 class ServiceContext(CompactValue):
-    """Tells a plan that it works on a service. ``priority``: lower gets an asset first.
-    ``config_id`` is the configuration that its pods are launched with; empty: the target, whatever
-    that is by then."""
+    """Tells a plan that it works on a service. ``run`` counts the service's runs of the plan.
+    ``priority``: lower gets an asset first. ``config_id`` is the configuration that its pods are
+    launched with; empty: the target, whatever that is by then."""
 
     service: str
     workflow_id: str
     config_id: str = ""
     plan: str
+    run: int = 0
     pool: str = "default"
     priority: int = 0
 

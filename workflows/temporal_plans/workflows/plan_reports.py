@@ -83,6 +83,7 @@ class PlanReports:
         async with self._telling:  # signals in flight at the same time may change places
             report = PlanReport(
                 plan=self._board.spec.name,
+                run=self._context.run,
                 workflow_id=workflow.info().workflow_id,
                 status=news.status,
                 open=open,

@@ -353,9 +353,9 @@ class Service(PodVerbs, ServiceQueries):
     @workflow.signal(name="plan_changed", description="From a plan: its status, or its end.")
     def on_plan_changed(self, report: PlanReport) -> None:
         over = self._plans.take(report)
-        if report.plan == RECOVERY:
+        if report.plan == RECOVERY and self._plans.is_newest(report):
             self._recovery.heard(report, workflow.now())
-        if over:
+        if not report.open:
             self._tasks.forget_owners(report.workflow_id)
             self._settle(leases.drop_plan(self._leases, report.plan))
         if report.plan == DEPLOY and over:

@@ -43,6 +43,7 @@ class PlanInputs:
             service=self._configs.target.spec.name,
             workflow_id=workflow.info().workflow_id,
             plan=record.name,
+            run=record.run,
             pool=self._deployments.input.pool,
             priority=record.priority,
         )

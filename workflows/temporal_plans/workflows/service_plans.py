@@ -172,10 +172,17 @@ class ServicePlans:
 
     # --- what plans say ---
 
+    def is_newest(self, report: PlanReport) -> bool:
+        """Whether the plan's newest run says so, and not a former one that somebody has reset."""
+        record = self.records.get(report.plan)
+        if record is None or record.workflow_id != report.workflow_id:
+            return False
+        return report.run in (0, record.run)
+
     def take(self, report: PlanReport) -> bool:
         """Keep what a plan says of itself; whether it is over by that."""
         record = self.records.get(report.plan)
-        if record is None or record.workflow_id != report.workflow_id or not record.open:
+        if record is None or not record.open or not self.is_newest(report):
             return False
         self.records[report.plan] = record.but(
             status=report.status,
@@ -208,8 +215,13 @@ class ServicePlans:
         return LOOK_AFTER_STANDING if all(p.status in idle for p in open_plans) else LOOK_AFTER
 
     async def look_after(self) -> tuple[PlanRecord, ...]:
-        """Find plans that ended without a word, because somebody terminated them."""
-        asked = {p.workflow_id: p for p in self.records.values() if p.open}
+        """Find plans that ended without a word, because somebody terminated them. Not among those
+        that are being started: of such a one only the former run may be there yet."""
+        asked = {
+            plan.workflow_id: plan
+            for plan in self.records.values()
+            if plan.open and plan.name not in self._starting
+        }
         answer = await workflow.execute_activity(
             "closed_plans",
             OpenPlans(workflow_ids=tuple(asked)),
@@ -227,10 +239,12 @@ class ServicePlans:
         record = self.records.get(asked.name)
         if record is None or not record.open or record.run != asked.run:
             return None
-        if asked.name in self._starting:
-            return None  # it is yet to be started
         report = PlanReport(
-            plan=record.name, workflow_id=record.workflow_id, status=record.status, open=False
+            plan=record.name,
+            run=record.run,
+            workflow_id=record.workflow_id,
+            status=record.status,
+            open=False,
         )
         self.take(report)
         return record
