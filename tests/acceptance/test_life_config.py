@@ -143,27 +143,19 @@ async def test_a_task_keeps_its_resources_while_another_of_its_pod_is_relaunched
         await life.deploy({"CPUS": 0.1})
         await life.make_ready("pair-0-first")
         await life.until_complete()
-        before = await life.ids()
-        await life.deploy({"CPUS": 0.3})
-        middle = await life.until_relaunched(before, "pair-0-first")
-        await life.until_step("pair-0:[first]", Status.STARTED)
-        assert await cpus() == [0.3, 0.3]  # what is to grow has its place already
-        await life.kill("pair-0-second")
-        await life.until_relaunched(middle, "pair-0-second")
-        await life.until_complete("recovery")
-        assert await cpus() == [0.3, 0.1]
-
-        await life.make_ready("pair-0-first")
-        await life.until_complete()
-        assert await cpus() == [0.3, 0.3]
-        after = await life.ids()
-        await life.deploy({"CPUS": 0.1})
-        await life.until_relaunched(after, "pair-0-first")
-        await life.until_step("pair-0:[first]", Status.STARTED)
-        assert await cpus() == [0.1, 0.3]  # the second runs with as much as before
-        await life.make_ready("pair-0-first")
-        await life.until_complete()
-        assert await cpus() == [0.1, 0.1]
+        for before, after in ((0.1, 0.3), (0.3, 0.1)):
+            launched = await life.ids()
+            await life.deploy({"CPUS": after})
+            changed = await life.until_relaunched(launched, "pair-0-first")
+            await life.until_step("pair-0:[first]", Status.STARTED)
+            assert await cpus() == [after, before]
+            await life.kill("pair-0-second")
+            await life.until_relaunched(changed, "pair-0-second")
+            await life.until_complete("recovery")
+            assert await cpus() == [after, before]
+            await life.make_ready("pair-0-first")
+            await life.until_complete()
+            assert await cpus() == [after, after]
 
 
 async def test_placement_that_nobody_can_read(cluster: Cluster) -> None:

@@ -70,11 +70,11 @@ def again(
     reservation: Reservation,
     *sets: SetWant,
     given: Offer | None = None,
-    in_use: tuple[str, ...] = (),
+    **fields: Any,
 ) -> Outcome:
     base = given or offer()
     whole = Offer(base.agent, base.state, base.used.plus(reservation.resources))
-    return evaluate_existing(requirement(*sets, in_use=in_use), whole, reservation)
+    return evaluate_existing(requirement(*sets, **fields), whole, reservation)
 
 
 def amounts(outcome: Outcome) -> dict[tuple[str, str, str], float]:
@@ -332,37 +332,64 @@ def test_shrinking_one_set_makes_room_for_another() -> None:
     assert amounts(outcome) == {("a", "cpus", ""): 3, ("b", "cpus", ""): 1}
 
 
-def test_a_set_in_use_is_left_at_least_what_it_has() -> None:
-    """As when a task of the configuration before is brought back beside one of the next."""
-    now = SetWant(id="b", cpus=2, memory=200, ports=(PortWant(name="p"), PortWant(name="q")))
-    reservation = held(SetWant(id="a", cpus=1), now, SetWant(id="c", memory=50))
-    before = (
-        SetWant(id="a", cpus=0.5),
-        SetWant(id="b", cpus=1, memory=300, ports=(PortWant(name="p", port=2000),)),
+def beside(*in_use: str, launches: tuple[str, ...] = ("a",)) -> dict[str, Any]:
+    return {"in_use": in_use, "launches": launches}
+
+
+def web(set_id: str, name: str, number: int, **more: float) -> SetWant:
+    return SetWant.model_validate({"id": set_id, "ports": [{"name": name, "port": number}], **more})
+
+
+A, B = SetWant(id="a", cpus=1), web("b", "http", 2000, cpus=2, memory=200)
+HELD_B = {("b", "cpus", ""): 2, ("b", "memory", ""): 200, ("b", "port", "http"): 2000}
+
+IN_USE = [
+    pytest.param((A.but(cpus=0.5), web("b", "http", 2000, cpus=1, memory=300)), id="resized"),
+    pytest.param((A.but(cpus=0.5), web("b", "web", 2000, cpus=2, memory=200)), id="renamed-port"),
+    pytest.param((A.but(cpus=0.5), web("b", "http", 2001, cpus=2)), id="another-port"),
+    pytest.param((A.but(cpus=0.5), web("c", "http", 2000, cpus=2, memory=200)), id="renamed-set"),
+    pytest.param((A.but(cpus=0.5),), id="removed"),
+]
+
+
+@pytest.mark.parametrize("wanted", IN_USE)
+def test_what_is_in_use_stays_as_it_is(wanted: tuple[SetWant, ...]) -> None:
+    """A task runs on in set b, and a is launched, in whichever configuration."""
+    reservation = held(A, B, given=offer(ports=ranges((2000, 2001))))
+    given = offer(ports=ranges((2000, 2001)))
+    outcome = again(reservation, *wanted, given=given, **beside("b"))
+    assert amounts(outcome) == {("a", "cpus", ""): 0.5, **HELD_B}
+    alone = again(reservation, *wanted, given=given)
+    assert amounts(alone) != amounts(outcome)
+
+
+def test_what_nobody_uses_is_resized_also_beside_what_is_in_use() -> None:
+    reservation = held(A, B, SetWant(id="c", memory=50), SetWant(id="d", memory=50))
+    wanted = (A, B.but(cpus=1.0), SetWant(id="c", memory=60))
+    assert amounts(again(reservation, *wanted, **beside("b"))) == {
+        ("a", "cpus", ""): 1,
+        ("c", "memory", ""): 60,
+        **HELD_B,
+    }
+
+
+def test_a_set_that_is_launched_is_had_also_when_it_is_new() -> None:
+    reservation = held(B)
+    new_and_later = (SetWant(id="n", cpus=1), SetWant(id="later", cpus=1), B)
+    outcome = again(reservation, *new_and_later, **beside("b", launches=("n",)))
+    assert amounts(outcome) == {("n", "cpus", ""): 1, **HELD_B}
+
+
+def test_a_refusal_says_what_is_in_use() -> None:
+    reservation = held(SetWant(id="a", cpus=1), SetWant(id="b", cpus=3))
+    swapped = SetWant(id="a", cpus=3), SetWant(id="b", cpus=1)
+    assert again(reservation, *swapped, **beside("b")).reasons == (
+        ("cpus", "set a wants 2 more cpus, 0 of 4 are free; in use by tasks that run on: b"),
     )
-    b: dict[Any, float] = {
-        ("b", "cpus", ""): 2,
-        ("b", "memory", ""): 300,
-        ("b", "port", "p"): 1025,
-        ("b", "port", "q"): 1026,
-    }
-    both = again(reservation, *before, in_use=("b", "c"))
-    assert amounts(both) == {("a", "cpus", ""): 0.5, ("c", "memory", ""): 50, **b}
-    assert {one.id for one in both.resources} <= {one.id for one in reservation.resources}
-    assert amounts(again(reservation, *before, in_use=("b",))) == {("a", "cpus", ""): 0.5, **b}
-    assert amounts(again(reservation, *before)) == {
-        ("a", "cpus", ""): 0.5,
-        ("b", "cpus", ""): 1,
-        ("b", "memory", ""): 300,
-        ("b", "port", "p"): 2000,
-    }
-
-
-def test_a_port_in_use_is_nobody_elses() -> None:
-    reservation = held(ports(PortWant(name="a")))
-    fixed = SetWant(id="t", ports=(PortWant(name="b", port=1025),))
-    outcome = again(reservation, ports(PortWant(name="a")), fixed, in_use=("s",))
-    assert outcome.reasons == (("ports", "set t wants port 1025, which is taken"),)
+    reservation = held(A, B, given=offer(ports=ranges((2000, 2001))))
+    [(stage, reason)] = again(reservation, web("a", "x", 2000), B, **beside("b")).reasons
+    assert stage == "ports"
+    assert reason == "set a wants port 2000, which is taken; in use by tasks that run on: b"
 
 
 def test_an_agent_that_came_back_smaller_still_has_what_it_gave() -> None:

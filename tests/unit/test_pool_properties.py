@@ -80,6 +80,7 @@ REQUIREMENTS = st.builds(
     sets=SETS,
     placement=RULES,
     permanent=st.sampled_from([False, False, True]),
+    launches=st.sampled_from([("s",), ("t",), ()]),
     in_use=st.sampled_from([(), ("s",), ("s", "t")]),
 )
 RESOURCES = st.builds(

@@ -4,16 +4,19 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.leases import Lease, LeaseState
 from temporal_plans.domain.task import TaskRef, TaskState, TaskStatus
-from temporal_plans.messages.service import ServiceState
+from temporal_plans.messages.service import LaunchTarget, ServiceState
 from temporal_plans.workflows.service_tasks import ServiceTasks
 from temporal_plans.workflows.unheard import HEARD_WITHIN
-from unit.services import NOW, by_name, pod, record, service
+from unit.services import NOW, by_name, pod, record, service, task
 
 MOMENT = timedelta(seconds=1)
 SPEC = service(pod("hello", 1))
 RUNNING = record(SPEC, "hello", 0).status
+SPEC_OF_THREE = service(pod("hello", 1, task("first"), task("second"), task("third")))
+ENDED = record(SPEC, "hello", 0, TaskState.FINISHED).status
 
 
 def tasks(status: TaskStatus | None = None) -> ServiceTasks:
@@ -63,3 +66,33 @@ def test_its_agent_may_still_speak_of_it() -> None:
     news = known.take(RUNNING)
     assert news.record is not None
     assert news.record.live
+
+
+def in_use(launched: str, /, **second: object) -> tuple[str, ...]:
+    """What is in use while that task of ``hello-0`` is launched. ``second`` is said of the record
+    of the task of that name."""
+    records = [record(SPEC_OF_THREE, "hello", 0, name=name) for name in ("first", "second")]
+    records[1] = records[1].but(**second)
+    held = Reservation(
+        id="r", owner="service/svc", pod="hello", index=0, agent="a0", hostname="h", created=NOW
+    )
+    known = ServiceTasks(ServiceState(tasks=dict(by_name(*records)), reservations={held.key: held}))
+    return known.sets_in_use(SPEC_OF_THREE, LaunchTarget(pod="hello", index=0, tasks=(launched,)))
+
+
+def test_sets_of_tasks_that_run_on_are_in_use() -> None:
+    assert in_use("first") == ("second-resource-set",)
+    assert in_use("third") == ("first-resource-set", "second-resource-set")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param({"status": ENDED}, id="ended"),
+        pytest.param({"off": True}, id="no-plan-has-it"),
+        pytest.param({"agent": "a1"}, id="elsewhere"),
+        pytest.param({"resource_set": "first-resource-set"}, id="makes-room"),
+    ],
+)
+def test_others_are_not(second: dict[str, object]) -> None:
+    assert in_use("first", **second) == ()

@@ -648,7 +648,8 @@ async def test_a_plan_that_begins_while_others_are_looked_after_is_open(
     await plan.execute_update("force_complete", forced)
     await until(lambda: status(handle), lambda now: not now.plans[0].open)
 
-    looked, real = asyncio.Event(), PlanActivities._describe
+    looked = asyncio.Event()
+    real = PlanActivities._describe  # pyright: ignore[reportPrivateUsage]
     begun = await _finished(handle, "start_plan")
 
     async def describe(self: PlanActivities, workflow_id: str) -> Any:

@@ -16,7 +16,7 @@ from temporal_plans.messages.plan import ElementQuery
 def why_cut_short(run: PlanRun, query: ElementQuery) -> Explanations:
     """For a plan whose workflow ended before the plan was COMPLETE: nothing of it moves. Raises
     Refused for an element that it has not."""
-    if run.view.phases:  # else it never got as far as to have any
+    if run.view.phases or run.ended is not Ended.FAILED:  # it may have failed before it had any
         try:
             find_element(run.view.phases, run.view.id, query.phase, query.step)
         except CommandRefused as refused:

@@ -87,9 +87,9 @@ class Requirement(CompactValue):
     runs a command); (owner, pod, index) names the reservation, so asking twice reserves once.
     ``notify`` is the workflow told when a waiting requirement fits; ``permanent`` asks for a new
     place and gives the old one up; ``replaces`` is the id of that old one: when it is no longer
-    the one held, the move was made already, and asking again does not repeat it. ``in_use`` are
-    the sets of tasks that run on beside those to be launched, maybe of another configuration: in
-    place, such a set keeps at least what it holds.
+    the one held, the move was made already, and asking again does not repeat it. ``launches`` are
+    the sets of the tasks to be launched, ``in_use`` those of tasks that run on beside them, maybe
+    of another configuration.
     """
 
     owner: WorkflowId
@@ -100,6 +100,7 @@ class Requirement(CompactValue):
     placement: str = ""
     permanent: bool = False
     replaces: str = ""
+    launches: tuple[str, ...] = ()
     in_use: tuple[str, ...] = ()
 
     @property

@@ -5,8 +5,8 @@ its agent, its placement is not looked at again, and what changed in size grows 
 Every stage is evaluated even after one failed, so that an outcome names *all* causes.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 from uuid import UUID, uuid5
@@ -114,35 +114,52 @@ def evaluate_existing(requirement: Requirement, offer: Offer, held: Reservation)
     their place (reference 9.5), dynamic ports their number (reference 9.6). A volume that is no
     longer wanted, because its task was removed, stays with the pod as long as the reservation does:
     its data outlives a configuration that is rolled back, and what is on a disk is accounted for.
-    A set in use is left at least what it has: only its own tasks' launches touch it (reference
-    9.4, stage 5).
+    Sets in use stay as they are (reference 9.4, stage 5).
     """
-    wanted = {one.id: one for one in requirement.sets}
-    for set_id in requirement.in_use:
-        wanted[set_id] = _at_least(wanted.get(set_id, SetWant(id=set_id)), held)
     kept: dict[Slot, ReservedResource] = {
         (one.set, one.kind, one.name): one for one in held.resources
     }
-    sets = tuple(wanted.values())
+    sets = _sets_in_place(requirement, held)
     draft = _Draft(offer.without(held.resources), held.id, kept, requirement.but(sets=sets))
     draft.agent_stage()
-    return draft.outcome()
+    return _beside(draft.outcome(), requirement.in_use)
 
 
-def _at_least(wanted: SetWant, held: Reservation) -> SetWant:
-    """What a set is to have, and what it has: the larger amount, the ports by their numbers.
-    Volumes stay in any case."""
-    has = [one for one in held.resources if one.set == wanted.id]
-    amounts = {one.kind: one.value for one in has if one.kind in SCALARS}
-    ports = {port.name: port for port in wanted.ports}
-    for one in has:
-        if one.kind == "port":
-            ports[one.name] = PortWant(name=one.name, port=int(one.value))
-    return wanted.but(
-        cpus=max(wanted.cpus, amounts.get("cpus", 0)),
-        gpus=max(wanted.gpus, amounts.get("gpus", 0)),
-        memory=max(wanted.memory, int(amounts.get("memory", 0))),
-        ports=tuple(ports.values()),
+def _beside(outcome: Outcome, in_use: Sequence[str]) -> Outcome:
+    """The outcome; where something is short, its reasons say what is kept from others."""
+    if not in_use:
+        return outcome
+    kept = f"; in use by tasks that run on: {', '.join(in_use)}"
+    reasons = [
+        (stage, reason + kept if stage in (*SCALARS, "ports") else reason)
+        for stage, reason in outcome.reasons
+    ]
+    return replace(outcome, reasons=tuple(reasons))
+
+
+def _sets_in_place(requirement: Requirement, held: Reservation) -> tuple[SetWant, ...]:
+    """What is wanted of each set. While tasks of the pod run on, theirs have what they hold, and
+    what nobody has and nobody is launched in yet can wait: it may be the same by another name."""
+    if not requirement.in_use:
+        return requirement.sets
+    due = {"", *requirement.launches, *(one.set for one in held.resources)}
+    wanted = {one.id: one for one in requirement.sets if one.id in due}
+    wanted |= {set_id: _as_held(set_id, held) for set_id in requirement.in_use}
+    return tuple(wanted.values())
+
+
+def _as_held(set_id: str, held: Reservation) -> SetWant:
+    """Without volumes, which stay in any case."""
+    has = [one for one in held.resources if one.set == set_id]
+    amounts = {one.kind: one.value for one in has}
+    return SetWant(
+        id=set_id,
+        cpus=amounts.get("cpus", 0),
+        gpus=amounts.get("gpus", 0),
+        memory=int(amounts.get("memory", 0)),
+        ports=tuple(
+            PortWant(name=one.name, port=int(one.value)) for one in has if one.kind == "port"
+        ),
     )
 
 
@@ -293,8 +310,10 @@ class _Draft:
 
     def _port_stages(self) -> None:
         """Fixed ports of all sets first, then dynamic ports that are kept, then new dynamic ones,
-        the most restricted first: so none takes what only another can use."""
+        the most restricted first: so none takes what only another can use. Who has a fixed port
+        goes before who wants it."""
         wants = [(wanted, port) for wanted in self._sets for port in wanted.ports]
+        wants.sort(key=lambda one: not self._has(*one))
         offered = ports_of(self._offer.agent.resources.ports)
         taken = set(self._offer.used.ports)
         kept = {int(one.value) for one in self._kept.values() if one.kind == "port"}
@@ -305,6 +324,10 @@ class _Draft:
         fresh = [one for one in dynamic if not self._kept_port(*one, taken)]
         for wanted, port in sorted(fresh, key=lambda one: _width(one[1])):
             self._dynamic_port(wanted, port, offered, taken)
+
+    def _has(self, wanted: SetWant, port: PortWant) -> bool:
+        kept = self._kept.get((wanted.id, "port", port.name))
+        return kept is not None and kept.value == port.port
 
     def _fixed_port(
         self,

@@ -1,8 +1,8 @@
 """From a pod to what it needs of an agent, and what a requirement must look like.
 
-The first launch of any of a pod's tasks reserves for the whole pod (reference 9.3), so a
-requirement never depends on which tasks a step launches. There is no executor between an agent
-and its tasks, hence no overhead of one is added (reference 9.3, stage 5).
+The first launch of any of a pod's tasks reserves for the whole pod (reference 9.3): which tasks a
+step launches counts only where others of the pod run on meanwhile. There is no executor between an
+agent and its tasks, hence no overhead of one is added (reference 9.3, stage 5).
 """
 
 import math
@@ -34,6 +34,7 @@ def requirement_for(
     notify: str,
     permanent: bool = False,
     replaces: str = "",
+    launches: Sequence[str] = (),
     in_use: Sequence[str] = (),
 ) -> Requirement:
     """What one instance of a pod needs: each of its resource sets once, in the file's order, and
@@ -41,7 +42,8 @@ def requirement_for(
 
     Ports are always ports of the host: agents run processes, not containers (reference 9.6).
     ``permanent`` asks for a new place; ``replaces`` then names the reservation to give up, so that
-    asking again does not move the pod again. ``in_use``: sets of tasks that run on meanwhile.
+    asking again does not move the pod again. ``launches``: sets of the tasks to be launched;
+    ``in_use``: of those that run on meanwhile.
     """
     sets = [
         SetWant(
@@ -65,6 +67,7 @@ def requirement_for(
         placement=pod.placement,
         permanent=permanent,
         replaces=replaces,
+        launches=tuple(launches),
         in_use=tuple(in_use),
     )
 

@@ -433,7 +433,7 @@ class LaunchTarget(CompactValue):
 class LaunchPlace(CompactValue):
     """Answer: the configuration, and where. ``replaces``: the reservation that it has to leave for
     another, because the pod was given up there; empty: it stays where it is. ``in_use``: the
-    resource sets of the pod's other tasks that run."""
+    resource sets of the pod's tasks that run on beside those that are launched."""
 
     config_id: str
     spec: ServiceSpec

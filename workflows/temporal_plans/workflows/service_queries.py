@@ -82,7 +82,7 @@ class ServiceQueries:
             config_id=config.id,
             spec=config.spec,
             replaces=self._tasks.leaves(target.pod, target.index),
-            in_use=self._tasks.sets_in_use(target.pod, target.index, beside=target.tasks),
+            in_use=self._tasks.sets_in_use(config.spec, target),
         )
 
     @workflow.query(name="tasks", description="The newest launch of every task.")

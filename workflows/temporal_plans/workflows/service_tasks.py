@@ -1,6 +1,6 @@
 """A service's task records: the newest launch of every task, and what became of it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from temporal_plans.domain.leases import Lease, LeaseState
 from temporal_plans.domain.service import PodSpec, ServiceSpec, instance_of, task_instance_name
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, TaskRef
-from temporal_plans.messages.service import PodView, ServiceState, TaskRecord
+from temporal_plans.messages.service import LaunchTarget, PodView, ServiceState, TaskRecord
 from temporal_plans.workflows.unheard import HEARD_WITHIN, NEVER_HEARD
 
 LAST = 2**31 - 1
@@ -103,10 +103,28 @@ class ServiceTasks:
         moves = any(record.permanently_failed for record in self.of_pod(pod, index))
         return held.id if held is not None and moves else ""
 
-    def sets_in_use(self, pod: str, index: int, *, beside: Collection[str]) -> tuple[str, ...]:
-        """The resource sets of a pod's tasks that run, beside those tasks."""
-        others = (r for r in self.of_pod(pod, index) if r.live and r.task not in beside)
-        return tuple(dict.fromkeys(record.resource_set for record in others))
+    def sets_in_use(self, spec: ServiceSpec, target: LaunchTarget) -> tuple[str, ...]:
+        """The resource sets of a pod's tasks that run on beside a launch. Not of those that are
+        killed: to make room in a set (``_in_the_way``), or because no plan has them any more."""
+        held = self.reservation_of(target.pod, target.index)
+        needed = {
+            task.resource_set
+            for pod in spec.pods
+            for task in pod.tasks
+            if pod.type == target.pod and task.name in target.tasks
+        }
+        stay = [
+            record
+            for record in self.of_pod(target.pod, target.index)
+            if record.live and not record.off and record.task not in target.tasks
+        ]
+        return tuple(
+            dict.fromkeys(
+                record.resource_set
+                for record in stay
+                if record.resource_set not in needed and held and record.agent == held.agent
+            )
+        )
 
     def give_up(self, pod: str, index: int) -> None:
         """The pod is to be brought back on other resources (reference 6.7)."""
