@@ -11,15 +11,22 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 from temporalio import activity, workflow
-from temporalio.client import WorkflowExecutionStatus, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
 from pauses import PATIENCE, until
+from temporal_plans.activities import plans as plan_activities
 from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
 from temporal_plans.activities.pods import PodActivities
+from temporal_plans.activities.runs import described
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.commands import Command
 from temporal_plans.domain.leases import Lease
@@ -649,11 +656,10 @@ async def test_a_plan_that_begins_while_others_are_looked_after_is_open(
     await until(lambda: status(handle), lambda now: not now.plans[0].open)
 
     looked = asyncio.Event()
-    real = PlanActivities._describe  # pyright: ignore[reportPrivateUsage]
     begun = await _finished(handle, "start_plan")
 
-    async def describe(self: PlanActivities, workflow_id: str) -> Any:
-        found = await real(self, workflow_id)
+    async def looking(client: Client, workflow_id: str) -> Any:
+        found = await described(client, workflow_id)
         if not workflow_id.startswith(f"{name}/"):
             return found
         if activity.info().activity_type == "start_plan":
@@ -663,7 +669,7 @@ async def test_a_plan_that_begins_while_others_are_looked_after_is_open(
             await until(lambda: _finished(handle, "start_plan"), lambda done: done > begun)
         return found
 
-    monkeypatch.setattr(PlanActivities, "_describe", describe)
+    monkeypatch.setattr(plan_activities, "described", looking)
     monkeypatch.setattr(service_plans, "LOOK_AFTER_LEAVING", timedelta(0))
     two = backup.but(phases=(approval, approval.but(name="q")))  # it has to leave for that
     answer = await handle.execute_update(

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from datetime import timedelta
+from typing import NamedTuple
 
 from temporalio import activity
 from temporalio.client import (
@@ -17,6 +18,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.heartbeat import heartbeats
+from temporal_plans.activities.runs import described
 from temporal_plans.domain.commands import Verb
 from temporal_plans.messages.plan import CommandLog, PlanInput, PlanResult, Supersede
 from temporal_plans.messages.service import ClosedPlans, OpenPlans, PlanStart
@@ -47,9 +49,8 @@ class PlanActivities:
             await self._start(start)
 
     async def _start(self, start: PlanStart) -> None:
-        starter = start.starter or activity.info().workflow_run_id or ""
-        described = await self._describe(start.workflow_id)
-        if described is not None and await _start_of(described) == (start.run, starter):
+        mine = _Start(start.run, start.starter or activity.info().workflow_run_id or "")
+        if await _start_of(await described(self._client, start.workflow_id)) == mine:
             return
         try:
             await self._client.start_workflow(
@@ -57,7 +58,7 @@ class PlanActivities:
                 await self._from_where_it_ended(start),
                 id=start.workflow_id,
                 task_queue=activity.info().task_queue,
-                memo={RUN: start.run, STARTER: starter},
+                memo={RUN: mine.run, STARTER: mine.starter},
                 static_summary=f"plan {start.input.name} of {start.workflow_id.rsplit('/', 1)[0]}"[
                     :190
                 ],
@@ -66,33 +67,29 @@ class PlanActivities:
                 rpc_timeout=timedelta(seconds=10),
             )
         except WorkflowAlreadyStartedError:
-            described = await self._describe(start.workflow_id)
-            if described is None or await _start_of(described) != (start.run, starter):
-                await self._ask_to_end(start, starter, described)
-                raise ApplicationError(  # to be tried again
-                    await _in_the_way(start, starter, described), type="StillRunning"
-                ) from None
+            other = await described(self._client, start.workflow_id)
+            begun = await _start_of(other)
+            if begun == mine:
+                return
+            if other is not None and begun.starter == mine.starter and begun.run < mine.run:
+                await self._ask_to_end(other, mine)
+            text = _in_the_way(start.workflow_id, mine, other, begun)
+            raise ApplicationError(text, type="StillRunning") from None  # to be tried again
 
-    async def _ask_to_end(
-        self, start: PlanStart, starter: str, described: WorkflowExecutionDescription | None
-    ) -> None:
-        """A former run of the plan that its Service knows to be over, and that somebody has reset:
-        nobody else would tell it."""
-        if described is None:
-            return
-        run, other = await _start_of(described)
-        if other == starter and run < start.run:
-            handle = self._client.get_workflow_handle(start.workflow_id, run_id=described.run_id)
-            with suppress(RPCError):  # it has just ended
-                await handle.signal("supersede", Supersede(why=f"run {start.run} of the plan"))
+    async def _ask_to_end(self, former: WorkflowExecutionDescription, mine: "_Start") -> None:
+        """A run of the plan that its Service knows to be over, and that somebody has reset: nobody
+        else would tell it."""
+        handle = self._client.get_workflow_handle(former.id, run_id=former.run_id)
+        with suppress(RPCError):  # it has just ended
+            await handle.signal("supersede", Supersede(why=f"run {mine.run} of the plan"))
 
     @activity.defn(name="closed_plans")
     async def closed_plans(self, plans: OpenPlans) -> ClosedPlans:
         """Which of the plans thought to be open are over, however they ended."""
         closed: list[str] = []
         for workflow_id in plans.workflow_ids:
-            described = await self._describe(workflow_id)
-            if described is None or described.status is not WorkflowExecutionStatus.RUNNING:
+            run = await described(self._client, workflow_id)
+            if run is None or run.status is not WorkflowExecutionStatus.RUNNING:
                 closed.append(workflow_id)
         return ClosedPlans(workflow_ids=tuple(closed))
 
@@ -123,8 +120,8 @@ class PlanActivities:
         """The commands to the plan's former runs; none when they can't be had any more."""
         former = self._client.get_workflow_handle(start.workflow_id)
         try:
-            described = await self._describe(start.workflow_id)
-            if described is None or (await _start_of(described))[1] != start.starter:
+            run = await described(self._client, start.workflow_id)
+            if run is None or (await _start_of(run)).starter != start.starter:
                 return CommandLog()
             log: CommandLog = await former.query(
                 "log", result_type=CommandLog, rpc_timeout=timedelta(seconds=10)
@@ -135,14 +132,6 @@ class PlanActivities:
             return CommandLog()
         return log
 
-    async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
-        try:
-            return await self._client.get_workflow_handle(workflow_id).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
-
 
 def _try_again_after(error: Exception) -> None:
     """Raise what may be over at the next attempt."""
@@ -151,27 +140,35 @@ def _try_again_after(error: Exception) -> None:
         raise error
 
 
-async def _start_of(described: WorkflowExecutionDescription) -> tuple[int, str]:
-    """Which start it came from: RUN and STARTER; (0, "") when no service's."""
-    run, starter = await described.memo_value(RUN, 0), await described.memo_value(STARTER, "")
-    return int(run), str(starter)
+class _Start(NamedTuple):
+    """Which start a plan's workflow came from: RUN and STARTER."""
+
+    run: int
+    starter: str
 
 
-async def _in_the_way(
-    start: PlanStart, starter: str, described: WorkflowExecutionDescription | None
+async def _start_of(plan: WorkflowExecutionDescription | None) -> _Start:
+    """(0, "") when no service started it, and when there is none."""
+    if plan is None:
+        return _Start(0, "")
+    run, starter = await plan.memo_value(RUN, 0), await plan.memo_value(STARTER, "")
+    return _Start(int(run), str(starter))
+
+
+def _in_the_way(
+    workflow_id: str, mine: _Start, other: WorkflowExecutionDescription | None, begun: _Start
 ) -> str:
     """Why the plan can't be started yet, and what would help."""
-    wanted = f"run {start.run} of plan {start.workflow_id} waits"
-    if described is None:
+    wanted = f"run {mine.run} of plan {workflow_id} waits"
+    if other is None:
         return f"{wanted}: a workflow of that id was open a moment ago"
-    run, other = await _start_of(described)
-    if not other:
+    if not begun.starter:
         whose = "which no service started"
-    elif other == starter:
-        whose = f"which is the plan's run {run}"
+    elif begun.starter == mine.starter:
+        whose = f"which is the plan's run {begun.run}"
     else:
-        whose = f"which run {other} of a service started"
+        whose = f"which run {begun.starter} of a service started"
     return (
-        f"{wanted}: a workflow of that id is still open (run id {described.run_id}), {whose};"
+        f"{wanted}: a workflow of that id is still open (run id {other.run_id}), {whose};"
         " it must end, or be terminated, first"
     )

@@ -66,7 +66,7 @@ class PodActivities:
                     notify=request.step,
                     permanent=bool(place.replaces),
                     replaces=place.replaces,
-                    launches=[pod.task(task).resource_set for task in request.tasks],
+                    launches=pod.sets_of(request.tasks),
                     in_use=place.in_use,
                 ),
             ),

@@ -6,7 +6,6 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.client import (
     Client,
-    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowQueryFailedError,
@@ -15,6 +14,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError, FailureError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.runs import described
 from temporal_plans.domain.commands import Command, Outcome, Verb
 from temporal_plans.domain.status import Status
 from temporal_plans.messages.cluster import service_id
@@ -53,22 +53,22 @@ class ScheduledActivities:
         plan_id = f"{service}/{request.plan}"
         mark = f"run {info.workflow_run_id} of the schedule"
         begun = ScheduledStart(plan_id=plan_id, started=True, mark=mark)
-        described = await self._describe(plan_id)
-        if described is not None and info.attempt > 1 and await self._entry(plan_id, mark):
-            return begun.but(run_id=described.run_id)
+        run = await described(self._client, plan_id)
+        if run is not None and info.attempt > 1 and await self._entry(plan_id, mark):
+            return begun.but(run_id=run.run_id)
         command = Command(
             parameters=request.parameters, by=f"schedule {request.schedule}"[:200], reason=mark
         )
-        if described is None or described.status is not WorkflowExecutionStatus.RUNNING:
+        if run is None or run.status is not WorkflowExecutionStatus.RUNNING:
             await self._start_in_service(service, request.plan, command)
         elif busy := await self._busy(plan_id):
             return ScheduledStart(plan_id=plan_id, started=False, message=busy)
         else:
             await self._tell(plan_id, Verb.START.value, command)
-        described = await self._describe(plan_id)
-        if described is None:
+        run = await described(self._client, plan_id)
+        if run is None:
             raise ApplicationError(f"plan {plan_id} was started and is not there", type="NoPlan")
-        return begun.but(run_id=described.run_id)
+        return begun.but(run_id=run.run_id)
 
     @activity.defn(name="wait_for_plan")
     async def wait_for_plan(self, start: ScheduledStart) -> ScheduledResult:
@@ -99,8 +99,8 @@ class ScheduledActivities:
     @activity.defn(name="stop_scheduled_plan")
     async def stop_scheduled_plan(self, start: ScheduledStart) -> None:
         """Stop the plan, if it is still the run that we began."""
-        described = await self._describe(start.plan_id)
-        if described is None or described.status is not WorkflowExecutionStatus.RUNNING:
+        run = await described(self._client, start.plan_id)
+        if run is None or run.status is not WorkflowExecutionStatus.RUNNING:
             return
         if await self._entry(start.plan_id, start.mark) is None:
             return
@@ -195,14 +195,6 @@ class ScheduledActivities:
             "log", result_type=CommandLog, rpc_timeout=ANSWER
         )
         return log
-
-    async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
-        try:
-            return await self._client.get_workflow_handle(workflow_id).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
 
 
 def _begun(view: PlanView, log: CommandLog) -> bool:

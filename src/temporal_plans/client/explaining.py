@@ -16,12 +16,12 @@ from temporal_plans.messages.plan import ElementQuery
 def why_cut_short(run: PlanRun, query: ElementQuery) -> Explanations:
     """For a plan whose workflow ended before the plan was COMPLETE: nothing of it moves. Raises
     Refused for an element that it has not."""
-    if run.view.phases or run.ended is not Ended.FAILED:  # it may have failed before it had any
+    failed = run.ended is Ended.FAILED
+    if run.view.phases or not failed:  # it may have failed before it had any
         try:
             find_element(run.view.phases, run.view.id, query.phase, query.step)
         except CommandRefused as refused:
             raise Refused(str(refused)) from None
-    failed = run.ended is Ended.FAILED
     status = Status.ERROR if failed else run.view.status
     what = "the plan's workflow failed" if failed else f"the plan was {run.cut_short}"
     why = f": {run.why}" if run.why else ""

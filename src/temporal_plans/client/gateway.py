@@ -37,11 +37,11 @@ from temporalio.exceptions import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.runs import beginning_of
 from temporal_plans.client.connection import AnswerLostError, ServerUnreachableError
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.failure_text import failure_text
 from temporal_plans.client.pending_work import pending_work
-from temporal_plans.client.runs import beginning_of
 from temporal_plans.client.schedules import Schedules, TemporalSchedules
 from temporal_plans.client.sent_update import MayHaveArrived, SentUpdate
 from temporal_plans.domain.explain import PendingWork

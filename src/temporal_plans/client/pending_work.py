@@ -20,8 +20,8 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client
 
+from temporal_plans.activities.runs import beginning_of, described
 from temporal_plans.client.failure_text import failure_text
-from temporal_plans.client.runs import beginning_of, described
 from temporal_plans.client.together import together
 from temporal_plans.domain.explain import PendingWork
 from temporal_plans.domain.transitions import shortened

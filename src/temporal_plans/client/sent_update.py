@@ -17,7 +17,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from temporal_plans.client.runs import beginning_of, described
+from temporal_plans.activities.runs import beginning_of, described
 
 Model = TypeVar("Model", bound=BaseModel)
 Start = Callable[[], WithStartWorkflowOperation[Any, Any]]

@@ -5,6 +5,7 @@ reference 12 checked by ``temporal_plans.loading``. Amounts: cpus and gpus in co
 volume sizes in MB, times in seconds.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -196,6 +197,10 @@ class PodSpec(Value):
             if task.name == name:
                 return task
         raise KeyError(name)
+
+    def sets_of(self, tasks: Collection[str]) -> tuple[str, ...]:
+        """The ids of the resource sets of those of these tasks that it has, each once."""
+        return tuple(dict.fromkeys(t.resource_set for t in self.tasks if t.name in tasks))
 
     def resource_set(self, set_id: str) -> ResourceSet:
         """The resource set of that id; KeyError when the pod has none."""

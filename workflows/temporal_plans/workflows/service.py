@@ -355,7 +355,7 @@ class Service(PodVerbs, ServiceQueries):
         over = self._plans.take(report)
         if report.plan == RECOVERY and self._plans.is_newest(report):
             self._recovery.heard(report, workflow.now())
-        if not report.open:
+        if not report.open:  # what a former run holds, which somebody had reset, goes back as well
             self._tasks.forget_owners(report.workflow_id)
             self._settle(leases.drop_plan(self._leases, report.plan))
         if report.plan == DEPLOY and over:

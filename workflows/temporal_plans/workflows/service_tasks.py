@@ -107,22 +107,18 @@ class ServiceTasks:
         """The resource sets of a pod's tasks that run on beside a launch. Not of those that are
         killed: to make room in a set (``_in_the_way``), or because no plan has them any more."""
         held = self.reservation_of(target.pod, target.index)
-        needed = {
-            task.resource_set
-            for pod in spec.pods
-            for task in pod.tasks
-            if pod.type == target.pod and task.name in target.tasks
-        }
-        stay = [
-            record
-            for record in self.of_pod(target.pod, target.index)
-            if record.live and not record.off and record.task not in target.tasks
-        ]
+        pods = [pod for pod in spec.pods if pod.type == target.pod]
+        needed = [set_id for pod in pods for set_id in pod.sets_of(target.tasks)]
         return tuple(
             dict.fromkeys(
                 record.resource_set
-                for record in stay
-                if record.resource_set not in needed and held and record.agent == held.agent
+                for record in self.of_pod(target.pod, target.index)
+                if record.live
+                and not record.off
+                and record.task not in target.tasks
+                and record.resource_set not in needed
+                and held is not None
+                and record.agent == held.agent
             )
         )
 
@@ -156,7 +152,7 @@ class ServiceTasks:
 
     def _in_the_way(self, intent: LaunchIntent, pod: PodSpec) -> tuple[TaskRef, ...]:
         """Live tasks of the pod in a resource set that is about to be used (reference 3.7)."""
-        sets = {pod.task(launch.task).resource_set for launch in intent.tasks}
+        sets = pod.sets_of([launch.task for launch in intent.tasks])
         found: dict[str, TaskRef] = {}
         for record in self.of_pod(intent.pod, intent.index):
             if record.resource_set not in sets:
