@@ -255,15 +255,19 @@ async def test_a_new_agent_tells_the_true_exit_codes(agent: Bench) -> None:
 
 
 async def test_a_task_whose_supervisor_was_killed_is_lost_when_it_ends(agent: Bench) -> None:
-    asked = order(pod_spec(task_spec("while ! test -e go; do sleep 0.02; done")))
+    """Like a container it ends with its first process, whatever that leaves behind."""
+    asked = order(pod_spec(task_spec("sleep 1000 & while ! test -e go; do sleep 0.02; done")))
     task_id = asked.tasks[0].task_id
     await agent.launch(asked)
+    started = agent.directory(task_id).started
+    assert started is not None
     os.kill(supervisor_of(agent, task_id), signal.SIGKILL)
     await agent.restart()
     assert (await agent.launch(asked)).state is TaskState.RUNNING
     (agent.directory(task_id).sandbox / "go").touch()
     last = await agent.last(task_id)
     assert (last.state, last.exit_code) == (TaskState.LOST, None)
+    assert not shim.process_family(started.pid, started.pid)
 
 
 async def test_a_task_whose_supervisor_was_killed_can_be_killed(agent: Bench) -> None:

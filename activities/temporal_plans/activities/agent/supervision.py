@@ -174,6 +174,12 @@ def _runs(started: StartRecord) -> bool:
     )
 
 
+def _number_is_ours(started: StartRecord) -> bool:
+    """The kernel gives a process's number to no other while its session has members."""
+    stat = shim.process_stat(started.pid)
+    return stat is None or stat.start == started.start
+
+
 async def supervisor_ended(directory: TaskDir) -> None:
     """Returns when the task has no living supervisor (any more)."""
     while True:
@@ -206,7 +212,10 @@ def ask_to_end(directory: TaskDir) -> bool:
 
 
 async def orphan_ended(directory: TaskDir) -> None:
-    """Returns when a task without supervisor has ended; ends it when it is to be killed."""
+    """Returns when nothing is left of a task without supervisor; ends it when it is to be killed.
+
+    Like its supervisor would, it ends what the task's first process leaves behind.
+    """
     started = directory.started
     deadline: float | None = None
     while started is not None and _runs(started):
@@ -222,8 +231,18 @@ async def orphan_ended(directory: TaskDir) -> None:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(started.pid, signal.SIGKILL)
         await asyncio.sleep(_ORPHAN_POLL if kill is None else _POLL)
-    if started is not None and directory.kill is not None:
-        shim.kill_family(started.pid, started.pid)
+    if started is not None:
+        await _stragglers_ended(started)
+
+
+async def _stragglers_ended(started: StartRecord) -> None:
+    """Ends what is left of a task's session: a process that was killed goes on for a moment, with
+    its ports, and one in the middle of disk I/O for longer."""
+    deadline = asyncio.get_running_loop().time() + shim.STRAGGLER_PATIENCE
+    while _number_is_ours(started) and shim.kill_family(started.pid, started.pid):
+        if asyncio.get_running_loop().time() > deadline:
+            return
+        await asyncio.sleep(_POLL)
 
 
 async def _pidfd(directory: TaskDir) -> int | None:
