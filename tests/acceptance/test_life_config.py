@@ -7,6 +7,7 @@ import pytest
 
 from acceptance.cluster import Cluster, steps
 from acceptance.life import LOOP, READY, PodVerb, living
+from acceptance.programs import free_port
 from temporal_plans.client.services import Deployment
 from temporal_plans.domain.commands import Verb
 from temporal_plans.domain.errors import SpecError
@@ -156,6 +157,40 @@ async def test_a_task_keeps_its_resources_while_another_of_its_pod_is_relaunched
             await life.make_ready("pair-0-first")
             await life.until_complete()
             assert await cpus() == [after, after]
+
+
+LETS_GO = f"""
+name: {{{{NAME}}}}
+pods:
+  pair:
+    count: 1
+    tasks:
+      server: {{goal: RUNNING, cmd: "{LOOP}", cpus: 0.1, memory: 32, ports: {{{{SERVER}}}}}}
+      copy:
+        goal: FINISH
+        cmd: "while ! test -e done; do sleep 0.05; done"
+        cpus: 0.1
+        memory: 32
+        ports: {{{{COPY}}}}
+plans:
+  deploy:
+    strategy: parallel
+    phases: {{pair: {{strategy: parallel, pod: pair, steps: [default: [[server], [copy]]]}}}}
+  update:
+    phases: {{pair: {{strategy: serial, pod: pair, steps: [default: [[server], [copy]]]}}}}
+"""
+
+
+async def test_what_a_task_used_that_ended_by_itself_is_free_for_its_pod(cluster: Cluster) -> None:
+    port = f"{{web: {{port: {free_port()}}}}}"
+    async with living(cluster, "lets-go", LETS_GO) as life:
+        await life.deploy({"SERVER": "{}", "COPY": port})
+        await life.until_running("pair-0-server", "pair-0-copy")
+        before = await life.ids()
+        await life.deploy({"SERVER": port, "COPY": "{}"})
+        await life.until_step("pair-0:[server]", Status.PREPARED, saying="in use by tasks")
+        await life.touch("pair-0-copy", "done")
+        await life.until_relaunched(before, "pair-0-server")
 
 
 async def test_placement_that_nobody_can_read(cluster: Cluster) -> None:

@@ -593,6 +593,17 @@ def test_reconciling_one_that_waits(gone: str) -> None:
     assert pool.reconcile(ledger, {gone}, {}, LATER, GRACE).ledger.waiting == {}
 
 
+@pytest.mark.parametrize("cpus", [1, 99], ids=["holds", "waits"])
+def test_reconciling_leaves_what_was_asked_for_meanwhile(cpus: int) -> None:
+    """The next run of a step has its id, and asks while an answer about the one before is out."""
+    again = want(0, cpus=cpus)
+    ledger = reserved(with_agents(info("a")), again, again)
+    gone = {"step-0", OWNER}
+    after = pool.reconcile(ledger, gone, {OWNER: []}, LATER, GRACE, asked={again.key})
+    assert after == Change(ledger)
+    assert pool.reconcile(ledger, gone, {OWNER: []}, LATER, GRACE) != after
+
+
 def test_everyone_to_be_asked() -> None:
     ledger = reserved(with_agents(info("a", cpus=1)), want(0), want(1, owner="other"))
     assert pool.workflows(ledger) == ("other", OWNER, "step-0", "step-1")

@@ -7,6 +7,7 @@ import pytest
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.leases import Lease, LeaseState
 from temporal_plans.domain.task import TaskRef, TaskState, TaskStatus
+from temporal_plans.messages.cluster import LaunchIntent, TaskLaunch
 from temporal_plans.messages.service import LaunchTarget, ServiceState
 from temporal_plans.workflows.service_tasks import ServiceTasks
 from temporal_plans.workflows.unheard import HEARD_WITHIN
@@ -68,16 +69,23 @@ def test_its_agent_may_still_speak_of_it() -> None:
     assert news.record.live
 
 
-def in_use(launched: str, /, **second: object) -> tuple[str, ...]:
-    """What is in use while that task of ``hello-0`` is launched. ``second`` is said of the record
-    of the task of that name."""
+HELD = Reservation(
+    id="r", owner="service/svc", pod="hello", index=0, agent="a0", hostname="h", created=NOW
+)
+
+
+def two_of_three(**second: object) -> ServiceTasks:
+    """``first`` and ``second`` of ``hello-0`` run. ``second`` is said of the latter's record."""
     records = [record(SPEC_OF_THREE, "hello", 0, name=name) for name in ("first", "second")]
     records[1] = records[1].but(**second)
-    held = Reservation(
-        id="r", owner="service/svc", pod="hello", index=0, agent="a0", hostname="h", created=NOW
-    )
-    known = ServiceTasks(ServiceState(tasks=dict(by_name(*records)), reservations={held.key: held}))
-    return known.sets_in_use(SPEC_OF_THREE, LaunchTarget(pod="hello", index=0, tasks=(launched,)))
+    state = ServiceState(tasks=dict(by_name(*records)), reservations={HELD.key: HELD})
+    return ServiceTasks(state)
+
+
+def in_use(launched: str, /, **second: object) -> tuple[str, ...]:
+    """What is in use while that task of ``hello-0`` is launched."""
+    target = LaunchTarget(pod="hello", index=0, tasks=(launched,))
+    return two_of_three(**second).sets_in_use(SPEC_OF_THREE, target)
 
 
 def test_sets_of_tasks_that_run_on_are_in_use() -> None:
@@ -96,3 +104,26 @@ def test_sets_of_tasks_that_run_on_are_in_use() -> None:
 )
 def test_others_are_not(second: dict[str, object]) -> None:
     assert in_use("first", **second) == ()
+
+
+@pytest.mark.parametrize(
+    ("second", "killed"),
+    [
+        pytest.param({}, ["first"], id="others-run-on"),
+        pytest.param({"off": True}, ["first", "second"], id="no-plan-has-it"),
+        pytest.param({"off": True, "status": ENDED}, ["first"], id="and-it-is-gone"),
+        pytest.param({"resource_set": "first-resource-set"}, ["first", "second"], id="its-set"),
+    ],
+)
+def test_what_ends_before_a_launch(second: dict[str, object], killed: list[str]) -> None:
+    launch = LaunchIntent(
+        owner="plan",
+        step="plan/phase/step",
+        pod="hello",
+        index=0,
+        config_id="new",
+        reservation=HELD,
+        tasks=(TaskLaunch(task_id="svc__hello-0-first__2", task="first"),),
+    )
+    order = two_of_three(**second).intend(launch, SPEC_OF_THREE.pod("hello"), NOW)
+    assert [one.task_id for one in order.kill] == [f"svc__hello-0-{name}__1" for name in killed]

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from temporalio import activity
 from temporalio.client import (
     Client,
     WorkflowFailureError,
@@ -27,6 +28,8 @@ from temporal_plans.messages.cluster import (
     DeregisterResult,
     Explanation,
     Holdings,
+    OwnersInput,
+    OwnersReport,
     PoolInput,
     PoolStatus,
     ReleaseInput,
@@ -58,6 +61,9 @@ class World:
         self.pool = f"test-{uuid4().hex[:8]}"
         self.agents: list[BareAgent] = []
         self.started: list[WorkflowHandle[Any, Any]] = []
+        self.may_report = asyncio.Event()
+        self.may_report.set()
+        self.found_out: list[OwnersReport] = []
 
     @property
     def handle(self) -> WorkflowHandle[Any, Any]:
@@ -133,14 +139,21 @@ async def until(ask: Callable[[], Awaitable[object]], expected: object) -> None:
 @pytest_asyncio.fixture
 async def world(client: Client, sandbox: SandboxedWorkflowRunner) -> AsyncIterator[World]:
     offers = OfferActivities(client)
+    world = World(client)
+
+    @activity.defn
+    async def check_owners(request: OwnersInput) -> OwnersReport:
+        world.found_out.append(await offers.check_owners(request))
+        await world.may_report.wait()
+        return world.found_out[-1]
+
     async with Worker(
         client,
         task_queue=PLANS_QUEUE,
         workflows=[PoolWorkflow, Owner, Many, Once],
-        activities=[offers.reserve, offers.release, offers.check_owners],
+        activities=[offers.reserve, offers.release, check_owners],
         workflow_runner=sandbox,
     ):
-        world = World(client)
         yield world
         await world.close()
 
@@ -328,6 +341,25 @@ async def test_what_a_service_does_not_name_is_taken_from_it(world: World) -> No
 
 
 @pytest.mark.cached("hundreds of updates would each replay all before")
+async def test_a_step_that_asks_while_its_former_run_is_found_to_be_over(world: World) -> None:
+    await world.start_pool()
+    owner, step = await world.owner(), f"step-{uuid4().hex[:8]}"
+    world.may_report.clear()
+    assert await world.reserve(owner, notify=step) == ""
+    await until(lambda: _found_gone(world), [step])
+    await world.owner(step)
+    assert await world.reserve(owner, notify=step) == ""
+    world.may_report.set()
+    await until(lambda: _found_gone(world), [])
+    await world.agent("a")
+    await world.until_told(step, "was_offered", [want(owner).key])
+
+
+async def _found_gone(world: World) -> list[str] | None:
+    """What the last look for workflows that are over has found."""
+    return list(world.found_out[-1].gone) if world.found_out else None
+
+
 async def test_two_hundred_at_once_over_runs_that_continue_as_new(world: World) -> None:
     await world.start_pool(UNHURRIED.but(history_limit=150))
     agents = [await world.agent(name, cpus=60) for name in "abc"]

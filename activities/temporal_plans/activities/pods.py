@@ -72,7 +72,7 @@ class PodActivities:
             ),
         )
         if answer.reservation is None:
-            return PreparePodResult(refusals=answer.refusals)
+            return PreparePodResult(refusals=answer.refusals, in_use=place.in_use)
         launches = _launches(request, place.spec.name)
         order: LaunchOrder = await self._client.get_workflow_handle(
             context.workflow_id

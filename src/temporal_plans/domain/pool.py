@@ -327,19 +327,27 @@ def reconcile(
     holdings: Mapping[str, Collection[str]],
     now: datetime,
     grace: timedelta,
+    *,
+    asked: Collection[str] = (),
 ) -> Change:
     """Take from workflows that are no more what they still have here, so that nothing leaks.
 
     ``gone``: closed or unknown workflows; ``holdings``: by owner, the keys that it says it keeps.
     A reservation goes when its owner is gone, or when its owner does not name it and whoever asked
-    for it is gone too (it may just not have told the owner yet). Nothing younger than ``grace``.
+    for it is gone too (it may just not have told the owner yet). Nothing younger than ``grace``,
+    and nothing of the keys in ``asked``: somebody has asked for them since ``gone`` was looked for,
+    maybe the next run of a workflow that was gone then.
     """
     change = Change(ledger)
     for key, held in ledger.reservations.items():
+        if key in asked:
+            continue
         if now - held.created > grace and _abandoned(ledger, held, gone, holdings):
             held = change.ledger.reservations[key]  # it may have been resized for who waits
             change = _then(change, _give_up(change.ledger, held, now, destroy=True))
     for key, one in ledger.waiting.items():
+        if key in asked:
+            continue
         asker = one.requirement
         if now - one.since > grace and (asker.notify in gone or asker.owner in gone):
             who = "" if asker.owner in gone else asker.notify

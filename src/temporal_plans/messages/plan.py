@@ -354,10 +354,12 @@ class PreparedTask(CompactValue):
 
 class PreparePodResult(CompactValue):
     """A reservation with the tasks to start and those to kill before; or why nothing fits yet.
-    ``config_id`` is the configuration that the launch was recorded with."""
+    ``config_id`` is the configuration that the launch was recorded with; ``in_use`` the sets of the
+    pod's own tasks that run on."""
 
     reservation: Reservation | None = None
     refusals: tuple[Refusal, ...] = ()
+    in_use: tuple[str, ...] = ()
     tasks: tuple[PreparedTask, ...] = ()
     kill: tuple[TaskRef, ...] = ()
     config_id: str = ""

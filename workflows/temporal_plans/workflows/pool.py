@@ -97,6 +97,7 @@ class PoolWorkflow:
         self._telling: set[asyncio.Task[None]] = set()
         self._signal_slots = asyncio.Semaphore(TELLING)
         self._release_waiters = 0
+        self._asked: set[str] = set()
         self._activities = 0
 
     @workflow.run
@@ -120,6 +121,7 @@ class PoolWorkflow:
 
     @workflow.update(name="reserve", description="Reserve for one pod, or wait until it fits.")
     def reserve(self, requirement: Requirement) -> ReserveResult:
+        self._asked.add(requirement.key)
         answer = pool.reserve(self._ledger, requirement, workflow.now())
         self._apply(answer.change)
         return ReserveResult(
@@ -416,6 +418,7 @@ class PoolWorkflow:
     async def _check_owners(self) -> None:
         if not self._busy():
             return
+        self._asked.clear()
         try:
             report: OwnersReport = await workflow.execute_activity(
                 "check_owners",
@@ -432,7 +435,12 @@ class PoolWorkflow:
         holdings = {owner: one.keys for owner, one in report.holdings.items()}
         self._apply(
             pool.reconcile(
-                self._ledger, report.gone, holdings, workflow.now(), self._settings.grace
+                self._ledger,
+                report.gone,
+                holdings,
+                workflow.now(),
+                self._settings.grace,
+                asked=self._asked,
             )
         )
 

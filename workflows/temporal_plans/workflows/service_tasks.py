@@ -151,11 +151,12 @@ class ServiceTasks:
         return ""
 
     def _in_the_way(self, intent: LaunchIntent, pod: PodSpec) -> tuple[TaskRef, ...]:
-        """Live tasks of the pod in a resource set that is about to be used (reference 3.7)."""
+        """Live tasks of the pod in a resource set that is about to be used (reference 3.7), and
+        those that no plan has any more: what they use, a port say, may now be another task's."""
         sets = pod.sets_of([launch.task for launch in intent.tasks])
         found: dict[str, TaskRef] = {}
         for record in self.of_pod(intent.pod, intent.index):
-            if record.resource_set not in sets:
+            if record.resource_set not in sets and not record.off:
                 continue
             if record.live or _may_still_run(record, intent.reservation.agent):
                 found[record.task_id] = record.ref

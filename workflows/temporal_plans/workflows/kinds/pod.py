@@ -51,6 +51,10 @@ ASKS_AGAIN = timedelta(minutes=5)
 """How long a step that waits for an offer relies on hearing of one: somebody else may have released
 the pod's place, and with it all that waited for it."""
 
+ASKS_SOON = timedelta(seconds=10)
+"""The same at first, then twice as long each time, beside tasks of the pod that run on: when one of
+them ends, what it used is free for the pod, and for nobody else to hear of."""
+
 TAKEN_WITHIN = timedelta(minutes=10)
 """How long a launch waits for its agent to take it. One that stays away is given up long before,
 and the step is told; but not if that happened just before the launch was recorded."""
@@ -93,6 +97,7 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
         config_id=work.config_id,
         asked=workflow.now(),
     )
+    soon = ASKS_SOON
     try:
         while True:
             step.take_offer()
@@ -111,7 +116,9 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
                 return answer
             step.committed = False
             step.set(transitions.prepared(step.state, refusal_text(answer.refusals)))
-            await step.until(lambda: step.offered, within=ASKS_AGAIN)
+            again = soon if answer.in_use else ASKS_AGAIN
+            await step.until(lambda: step.offered, within=again)
+            soon = min(2 * again, ASKS_AGAIN)
     except asyncio.CancelledError:
         if not step.leaving:
             await _withdraw(step, work, context)
