@@ -35,19 +35,24 @@ from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpe
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import (
+    DeregisterRequest,
+    DeregisterResult,
     KillInput,
     LaunchIntent,
     LaunchOrder,
+    PoolInput,
     TaskLaunch,
     TaskRef,
     TaskStatuses,
     agent_queue,
+    pool_id,
 )
 from temporal_plans.messages.plan import (
     CommandLog,
     PlanInput,
     PlanResult,
     PreparePodInput,
+    PreparePodResult,
     ServiceContext,
 )
 from temporal_plans.messages.service import (
@@ -69,6 +74,7 @@ from temporal_plans.messages.service import (
 )
 from temporal_plans.workflows import service_plans
 from workflows.plan_kit import Kit, kit
+from workflows.pool_programs import BareAgent
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -600,6 +606,54 @@ async def test_a_pod_that_is_not_there_is_not_tried_again(
         await PodActivities(plans.client).prepare_pod(request)
     assert refused.value.non_retryable
     await handle.terminate()
+
+
+async def test_what_was_reserved_for_an_earlier_attempt_may_be_gone(plans: Kit) -> None:
+    """An attempt that comes much later, because all workers were away, asks for itself; and what
+    the one before it recorded in another place is a launch of its own."""
+    pool, step = f"pool-{uuid4()}", f"step-{uuid4()}"
+    settings = PoolInput(name=pool, heartbeat=timedelta(seconds=30))
+    members = await plans.client.start_workflow(
+        "Pool", settings, id=pool_id(pool), task_queue=plans.queue
+    )
+    handle = await started(plans)
+    context = ServiceContext(
+        service=handle.id.removeprefix("service/"),
+        workflow_id=handle.id,
+        config_id="",
+        plan="p",
+        pool=pool,
+    )
+    request = PreparePodInput(
+        context=context, step=step, element=step, pod="web", index=0, tasks=("server",), attempt="1"
+    )
+    env = ActivityEnvironment()
+
+    async def attempt(number: int) -> PreparePodResult:
+        env.info = dataclasses.replace(env.info, attempt=number)
+        return await env.run(PodActivities(plans.client).prepare_pod, request)
+
+    gone = BareAgent(plans.client, pool, f"{pool}-a")
+    await gone.start()
+    first = await attempt(1)
+    await gone.stop()
+    removed = DeregisterRequest(agent=gone.agent, force=True)
+    await members.execute_update("deregister", removed, result_type=DeregisterResult)
+    assert "no agent" in str((await attempt(2)).refusals)
+    there = BareAgent(plans.client, pool, f"{pool}-b")
+    await there.start()
+    third, fourth = await attempt(3), await attempt(4)
+    assert first.reservation is not None
+    assert third.reservation is not None
+    assert [first.reservation.agent, third.reservation.agent] == [gone.agent, there.agent]
+    assert fourth == third
+    [was], [new] = first.tasks, third.tasks
+    assert was.task_id != new.task_id
+    [recorded] = (await tasks(handle)).tasks
+    assert (recorded.task_id, recorded.agent) == (new.task_id, there.agent)
+    await there.stop()
+    await handle.terminate()
+    await members.terminate()
 
 
 async def test_what_an_unheard_launch_was_to_replace_is_still_in_the_way(plans: Kit) -> None:

@@ -2,8 +2,8 @@
 
 The Pool is asked by update. The server lets ten updates of one workflow be in flight and refuses
 more with RESOURCE_EXHAUSTED: callers here queue up for fewer than that, and back off when others
-took the slots. Updates have readable ids, so that an attempt that is repeated finds the answer of
-the one before.
+took the slots. Updates have readable ids, so that one that has to be sent again, because its answer
+was lost, finds that.
 """
 
 import asyncio
@@ -87,8 +87,9 @@ async def reserve_in_pool(
 ) -> ReserveResult:
     """Reserve, or start to wait; the pool is started when there is none.
 
-    ``request_id`` names this asking, and the same id has the same answer; in an activity the
-    default is the activity's own, so that its attempts are one asking. Raises ApplicationError
+    ``request_id`` names this asking, and the same id has the same answer. In an activity the
+    default is that of its attempt: the next one may come after hours, in which what was answered
+    was given up with its agent, or to another. Raises ApplicationError
     (RequirementError, not retryable) for an impossible requirement. Tries as long as the Pool is
     busy: bound it with a timeout.
     """
@@ -215,7 +216,7 @@ def _asking() -> str:
     if not activity.in_activity():
         return ""
     info = activity.info()
-    return f"{info.workflow_run_id}/{info.activity_id}"
+    return f"{info.workflow_run_id}/{info.activity_id}/{info.attempt}"
 
 
 async def _update(

@@ -1,5 +1,7 @@
 """The activity that readies a pod for launch: resources first, then the launch on record."""
 
+from uuid import NAMESPACE_URL, uuid5
+
 from temporalio import activity
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
@@ -30,7 +32,9 @@ class PodActivities:
     async def prepare_pod(self, request: PreparePodInput) -> PreparePodResult:
         """Reserve for the whole pod and record the launch; or the reasons why nothing fits yet.
 
-        Idempotent by ``attempt``: task ids are made of it, and the pool reserves once a pod. A pod
+        Idempotent by ``attempt``: the pool reserves once a pod, and task ids are made of it and of
+        what is reserved: what an attempt recorded on a place that was taken from it meanwhile, is
+        another launch. A pod
         that was given up where it is (reference 6.4) moves, and moves once: the Service names the
         reservation that it leaves until a launch on another one is on record, and the Pool moves
         nothing that has left that one.
@@ -73,7 +77,8 @@ class PodActivities:
         )
         if answer.reservation is None:
             return PreparePodResult(refusals=answer.refusals, in_use=place.in_use)
-        launches = _launches(request, place.spec.name)
+        launch = str(uuid5(NAMESPACE_URL, f"{request.attempt}/{answer.reservation.id}"))
+        launches = _launches(request, place.spec.name, launch)
         order: LaunchOrder = await self._client.get_workflow_handle(
             context.workflow_id
         ).execute_update(
@@ -88,7 +93,7 @@ class PodActivities:
                 tasks=launches,
                 asked=request.asked,
             ),
-            id=f"launch-{request.attempt}",
+            id=f"launch-{launch}",
             result_type=LaunchOrder,
         )
         if order.config_id not in ("", place.config_id):
@@ -97,7 +102,7 @@ class PodActivities:
             pod = _pod(place, request)
         return PreparePodResult(
             reservation=answer.reservation,
-            tasks=tuple(_prepared(pod, launch, order) for launch in launches),
+            tasks=tuple(_prepared(pod, task, order) for task in launches),
             kill=order.kill,
             config_id=place.config_id,
         )
@@ -139,13 +144,13 @@ def _hopeless(cause: BaseException, text: str) -> ApplicationError:
     return ApplicationError(text, type=kind or type(cause).__name__, non_retryable=True)
 
 
-def _launches(request: PreparePodInput, service: str) -> tuple[TaskLaunch, ...]:
+def _launches(request: PreparePodInput, service: str, launch: str) -> tuple[TaskLaunch, ...]:
     return tuple(
         TaskLaunch(
             task_id=task_id(
                 service,
                 task_instance_name(request.pod, request.index, task),
-                request.attempt,
+                launch,
             ),
             task=task,
         )

@@ -326,7 +326,8 @@ class StepOrder(CompactValue):
 class PreparePodInput(CompactValue):
     """Input of the activity ``prepare_pod``: resources for a pod, and its launch on record.
 
-    ``attempt`` makes task ids new for every try, and the same for every retry of one.
+    ``attempt`` makes task ids new for every try, and the same for every retry of one that has the
+    same reservation.
     ``config_id`` is the configuration to launch; empty: the context's, or else the target.
     """
 
