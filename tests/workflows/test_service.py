@@ -35,6 +35,8 @@ from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpe
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskState, TaskStatus
 from temporal_plans.messages.cluster import (
+    AGENT_LOST,
+    AgentLostMessage,
     DeregisterRequest,
     DeregisterResult,
     KillInput,
@@ -160,6 +162,7 @@ async def record(
     *,
     step: str = "",
     asked: datetime | None = None,
+    reserved: datetime | None = None,
 ) -> LaunchOrder:
     reservation = Reservation(
         id=str(uuid4()),
@@ -179,6 +182,7 @@ async def record(
         reservation=reservation,
         tasks=(TaskLaunch(task_id=task_id, task="server"),),
         asked=asked,
+        reserved=reserved,
     )
     order: LaunchOrder = await handle.execute_update(
         "record_launch", intent, result_type=LaunchOrder
@@ -224,6 +228,22 @@ async def test_a_request_that_comes_late_replaces_no_newer_launch(plans: Kit) ->
     await record(handle, 0, "another's", step="p/t", asked=NOW + timedelta(seconds=1))
     await record(handle, 0, "third", step="p/t", asked=NOW + timedelta(seconds=3))
     assert [task.task_id for task in (await tasks(handle)).tasks] == ["third"]
+    await handle.terminate()
+
+
+async def test_a_launch_on_an_agent_that_was_given_up_since_is_refused(plans: Kit) -> None:
+    """What was reserved is asked for again; also when the agent is back."""
+    handle = await started(plans, state=ServiceState(lost_agents={"a2": NOW}))
+    lost = AgentLostMessage(agent="a1", pool="default", at=NOW)
+    await handle.signal("agent_lost", lost)
+    for agent in ("a1", "a2"):
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await record(handle, 0, "one", agent, reserved=NOW - timedelta(seconds=1))
+        cause = refused.value.cause
+        assert isinstance(cause, ApplicationError)
+        assert (cause.type, cause.non_retryable) == (AGENT_LOST, False)
+        await record(handle, 0, f"{agent}-is-back", agent, reserved=NOW + timedelta(seconds=1))
+    await record(handle, 0, "elsewhere", "a3", reserved=NOW - timedelta(seconds=1))
     await handle.terminate()
 
 

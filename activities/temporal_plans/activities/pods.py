@@ -14,7 +14,13 @@ from temporal_plans.domain.service import (
     task_id,
     task_instance_name,
 )
-from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, ReserveInput, TaskLaunch
+from temporal_plans.messages.cluster import (
+    AGENT_LOST,
+    LaunchIntent,
+    LaunchOrder,
+    ReserveInput,
+    TaskLaunch,
+)
 from temporal_plans.messages.plan import PreparedTask, PreparePodInput, PreparePodResult
 from temporal_plans.messages.service import LaunchPlace, LaunchTarget
 
@@ -50,7 +56,7 @@ class PodActivities:
             raise _hopeless(error, str(error)) from error
         except WorkflowUpdateFailedError as error:
             cause = error.cause
-            if isinstance(cause, ApplicationError) and cause.type == CUT_OFF:
+            if isinstance(cause, ApplicationError) and cause.type in (CUT_OFF, AGENT_LOST):
                 raise
             text = f"{request.context.workflow_id} refuses the launch: {cause}"
             raise _hopeless(cause, text) from error
@@ -92,6 +98,7 @@ class PodActivities:
                 reservation=answer.reservation,
                 tasks=launches,
                 asked=request.asked,
+                reserved=answer.at,
             ),
             id=f"launch-{launch}",
             result_type=LaunchOrder,

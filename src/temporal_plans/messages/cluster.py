@@ -42,11 +42,12 @@ class ReserveResult(CompactValue):
     """Either a reservation, or the reasons per agent while the requirement waits in the pool.
 
     When waiting, the Pool signals ``offered`` (OfferedMessage) to ``requirement.notify`` as soon
-    as the requirement fits; it holds the reservation from then on.
+    as the requirement fits; it holds the reservation from then on. ``at`` is the Pool's time.
     """
 
     reservation: Reservation | None = None
     refusals: tuple[Refusal, ...] = ()
+    at: datetime | None = None
 
 
 class ReleaseInput(CompactValue):
@@ -336,6 +337,8 @@ class LaunchIntent(CompactValue):
 
     ``owner`` is the workflow that gets the statuses of these tasks. ``asked`` is when the step
     wanted it: a launch that the step wanted later is not replaced, however late this one comes.
+    ``reserved`` is when the Pool said so: if it gave the agent up since, the update is refused with
+    AGENT_LOST, and is to be made anew with what the Pool says then.
     """
 
     owner: WorkflowId
@@ -346,6 +349,11 @@ class LaunchIntent(CompactValue):
     reservation: Reservation
     tasks: tuple[TaskLaunch, ...]
     asked: datetime | None = None
+    reserved: datetime | None = None
+
+
+AGENT_LOST = "AgentLost"
+"""The type of the error that refuses a launch on an agent that was given up since."""
 
 
 class LaunchOrder(CompactValue):

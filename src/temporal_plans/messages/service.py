@@ -397,7 +397,7 @@ class ServiceState(CompactValue):
 
     ``doomed`` are tasks that it has yet to kill; ``pending`` plans that are to begin; ``rejected``
     why the newest configuration was refused; ``updates``: its plans are those of a service that had
-    been deployed before (reference 5.4).
+    been deployed before (reference 5.4); ``lost_agents``: when the Pool last gave them up.
     """
 
     configs: tuple[Configuration, ...] = ()
@@ -405,6 +405,7 @@ class ServiceState(CompactValue):
     tasks: dict[str, TaskRecord] = {}
     reservations: dict[str, Reservation] = {}
     overrides: dict[str, GoalOverride] = {}
+    lost_agents: dict[str, datetime] = {}
     plans: dict[str, PlanRecord] = {}
     pending: dict[str, PlanBegin] = {}
     starting: tuple[PlanStart, ...] = ()

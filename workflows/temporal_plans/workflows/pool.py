@@ -125,7 +125,9 @@ class PoolWorkflow:
         answer = pool.reserve(self._ledger, requirement, workflow.now())
         self._apply(answer.change)
         return ReserveResult(
-            reservation=answer.reservation, refusals=pool_view.shortened(answer.refusals)
+            reservation=answer.reservation,
+            refusals=pool_view.shortened(answer.refusals),
+            at=workflow.now(),
         )
 
     @reserve.validator

@@ -31,6 +31,7 @@ from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskStatus
 from temporal_plans.domain.task_record import TaskRecord
 from temporal_plans.messages.cluster import (
+    AGENT_LOST,
     AgentLostMessage,
     LaunchIntent,
     LaunchOrder,
@@ -319,6 +320,7 @@ class Service(PodVerbs, ServiceQueries):
             tasks=self._tasks.records,
             reservations=self._tasks.reservations,
             overrides=self._tasks.overrides,
+            lost_agents=self._tasks.lost_agents,
             plans=self._plans.records,
             pending=self._plans.pending,
             starting=self._plans.starting,
@@ -628,6 +630,9 @@ class Service(PodVerbs, ServiceQueries):
                 raise refusal(409, f"task {name} is being taken away")
         if self._recovery.called_off(intent.step):
             raise refusal(409, f"{intent.step} was called off: its pod needs it no longer")
+        if self._tasks.lost_since(intent):
+            text = f"agent {intent.reservation.agent} was given up since {intent.reserved}"
+            raise ApplicationError(text, type=AGENT_LOST)
         if newer := self._tasks.overtaken(intent):
             raise ApplicationError(
                 f"{intent.step} has launched {newer} since", type="Overtaken", non_retryable=True
@@ -667,6 +672,7 @@ class Service(PodVerbs, ServiceQueries):
     def on_agent_lost(self, message: AgentLostMessage) -> None:
         now = workflow.now()
         self._take(self._tasks.lost_with(message.agent, now, by_operator=message.by_operator))
+        self._tasks.remember_lost(message.agent, message.at)
         if message.by_operator:
             self._kills.forget(message.agent)
             self._tasks.give_up_on(message.agent)

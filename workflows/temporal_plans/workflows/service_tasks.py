@@ -19,6 +19,9 @@ LAST = 2**31 - 1
 UNHEARD = 20
 """Launches in a row that nothing was heard of whose tasks are still looked for."""
 
+LOST_AGENTS = 100
+"""So many agents that were given up are remembered, the newest."""
+
 
 class News(NamedTuple):
     """What a status means: a record has changed by it, or its task must be killed."""
@@ -35,6 +38,7 @@ class ServiceTasks:
         self.records = dict(state.tasks)
         self.reservations = dict(state.reservations)
         self.overrides = dict(state.overrides)
+        self.lost_agents = dict(state.lost_agents)
 
     # --- launches ---
 
@@ -233,6 +237,19 @@ class ServiceTasks:
             for record in self.records.values()
             if record.agent == agent and (record.live or (by_operator and _lost(record)))
         )
+
+    def remember_lost(self, agent: str, at: datetime) -> None:
+        """For launches that come later, on what was reserved before."""
+        self.lost_agents.pop(agent, None)
+        self.lost_agents[agent] = at
+        for oldest in list(self.lost_agents)[:-LOST_AGENTS]:
+            del self.lost_agents[oldest]
+
+    def lost_since(self, intent: LaunchIntent) -> bool:
+        """Whether the agent was given up after its place was reserved: nobody might ever take the
+        launch, and nobody would tell."""
+        lost = self.lost_agents.get(intent.reservation.agent)
+        return lost is not None and intent.reserved is not None and intent.reserved <= lost
 
     def never_heard_of(
         self, leases: LeaseState, now: datetime
