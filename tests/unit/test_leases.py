@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from temporal_plans.domain.leases import Key, Lease, LeaseState, Settlement, drop_plan, request
+from temporal_plans.domain.leases import (
+    Key,
+    Lease,
+    LeaseState,
+    Settlement,
+    drop_plan,
+    other_holder,
+    request,
+)
 
 DEPLOY, RECOVERY, CUSTOM = 0, 1, 3
 
@@ -66,6 +74,20 @@ def test_who_came_first_goes_first_among_equals() -> None:
     first, second = lease("seed", 0, priority=CUSTOM), lease("backup", 0, priority=CUSTOM)
     state = want(want(want(EMPTY, D0).state, first).state, second).state
     assert give(state, "deploy", 0).grants == [first]
+
+
+@pytest.mark.parametrize(
+    ("owner", "task", "holder"),
+    [
+        pytest.param("svc/custom/p", "a", "", id="the-phase"),
+        pytest.param("svc/custom/p/s", "a", "", id="its-step"),
+        pytest.param("svc/custom/p2/s", "a", "svc/custom/p", id="another-phase"),
+        pytest.param("svc/deploy/p/s", "a", "svc/custom/p", id="another-plan"),
+        pytest.param("svc/deploy/p/s", "b", "", id="another-task"),
+    ],
+)
+def test_who_else_works_on_an_asset(owner: str, task: str, holder: str) -> None:
+    assert other_holder(want(EMPTY, C0).state, owner, [("web", 0, task)]) == holder
 
 
 @pytest.mark.parametrize(

@@ -604,6 +604,18 @@ def test_reconciling_leaves_what_was_asked_for_meanwhile(cpus: int) -> None:
     assert pool.reconcile(ledger, gone, {OWNER: []}, LATER, GRACE) != after
 
 
+def test_releasing_one_reservation_leaves_who_waits() -> None:
+    """What is released was given up before: its successor waits, or has it."""
+    key = want(0).key
+    waits = reserved(with_agents(info("a", cpus=1)), want(0, cpus=9))
+    assert pool.release(waits, key, NOW, reservation="gone") == Change(waits)
+    holds = reserved(with_agents(info("a")), want(0))
+    assert pool.release(holds, key, NOW, reservation="gone") == Change(holds)
+    more = reserved(holds, want(0, cpus=99))
+    given_up = pool.release(more, key, NOW, reservation=holds.reservations[key].id).ledger
+    assert (key in given_up.reservations, key in given_up.waiting) == (False, True)
+
+
 def test_everyone_to_be_asked() -> None:
     ledger = reserved(with_agents(info("a", cpus=1)), want(0), want(1, owner="other"))
     assert pool.workflows(ledger) == ("other", OWNER, "step-0", "step-1")

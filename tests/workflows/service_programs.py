@@ -75,7 +75,8 @@ class Told(CompactValue):
 class Setting(CompactValue):
     """What it answers. ``dead`` are tasks, ``agents`` where the others are; ``replaces`` the
     reservation that the pod leaves; ``paused`` the tasks that are launched so; ``lost`` the agents
-    that are given up just when a launch on them is on record; ``slow``: it answers no launch."""
+    that are given up just when a launch on them is on record; ``slow``: it answers no launch;
+    ``wanted``: the keys of the pods that it wants."""
 
     dead: tuple[str, ...] = ()
     agents: dict[str, str] = {}
@@ -83,6 +84,7 @@ class Setting(CompactValue):
     paused: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     slow: bool = False
+    wanted: tuple[str, ...] = ()
     target: str = "c1"
 
 
@@ -159,6 +161,10 @@ class ServiceDouble:
     @workflow.signal
     def released(self, message: Released) -> None:
         self._told = self._told.but(released=(*self._told.released, message.key))
+
+    @workflow.query
+    def wanted(self) -> Holdings:
+        return Holdings(keys=self._setting.wanted)
 
     @workflow.query
     def holdings(self) -> Holdings:

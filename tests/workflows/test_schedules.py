@@ -8,12 +8,20 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
 from temporalio.exceptions import CancelledError, FailureError
 from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE
-from temporal_plans.activities import scheduled
+from temporal_plans.activities import plans, scheduled
+from temporal_plans.activities.runs import described
+from temporal_plans.activities.scheduled import ScheduledActivities
 from temporal_plans.client.errors import Refused, ScheduleNotFound
 from temporal_plans.client.gateway import TemporalGateway
 from temporal_plans.client.plans_client import PlansClient
@@ -22,8 +30,9 @@ from temporal_plans.domain.commands import Command, Verb
 from temporal_plans.domain.plan import PlanSpec
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
 from temporal_plans.domain.status import Status
-from temporal_plans.messages.scheduled import ScheduledPlan, ScheduledResult
+from temporal_plans.messages.scheduled import ScheduledPlan, ScheduledResult, ScheduledStart
 from temporal_plans.messages.service import ServiceInput
+from temporal_plans.workflows import service
 from workflows.plan_kit import Kit, kit, steps
 
 NIGHTLY = Timetable(cron=("0 3 * * *",), time_zone="Europe/Oslo")
@@ -195,6 +204,49 @@ async def test_cancelled_it_stops_the_plan(clock: Clock) -> None:
     assert isinstance(failed.value.cause, CancelledError)
     verbs = [entry.verb for entry in (await clock.plans.log(clock.backup)).entries]
     assert verbs == ["start", "stop"]
+
+
+async def test_a_run_that_is_long_in_starting_is_waited_for(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile the plan's last run is there to be found."""
+    await asyncio.wait_for((await clock.begin()).result(), PATIENCE)
+    monkeypatch.setattr(service, "ANSWER_WITHIN", timedelta(seconds=0.1))
+    may_start = asyncio.Event()
+
+    async def slow(client: Client, workflow_id: str) -> WorkflowExecutionDescription | None:
+        await may_start.wait()
+        return await described(client, workflow_id)
+
+    monkeypatch.setattr(plans, "described", slow)  # which starting a plan begins with
+    clock.kit.recorder.failures["b"] = 1
+    run = await clock.begin()
+    activity = "start_scheduled_plan"
+    await until(lambda: _tried_again(run, activity))
+    may_start.set()
+    assert "b is broken" in await failure_of(run)
+
+
+async def _tried_again(run: WorkflowHandle[object, ScheduledResult], activity: str) -> bool:
+    pending = (await run.describe()).raw_description.pending_activities
+    return any(one.activity_type.name == activity and one.attempt > 1 for one in pending)
+
+
+async def test_another_run_of_the_plan_is_not_stopped(clock: Clock) -> None:
+    run = await clock.begin()
+    await asyncio.wait_for(run.result(), PATIENCE)
+    log = await clock.plans.log(clock.backup)
+    before = await described(clock.kit.client, clock.backup)
+    assert before is not None
+    clock.kit.recorder.begun.clear()
+    clock.kit.recorder.gates["b"] = asyncio.Event()
+    await clock.plans.command(clock.backup, Verb.START, Command(by="operator"))
+    await clock.begun()
+    mark = log.entries[-1].reason
+    ours = ScheduledStart(plan_id=clock.backup, started=True, mark=mark, first_run_id=before.run_id)
+    await ScheduledActivities(clock.kit.client).stop_scheduled_plan(ours)
+    verbs = [entry.verb for entry in (await clock.plans.log(clock.backup)).entries]
+    assert verbs == ["start", "start"]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from temporal_plans.activities.pods import PodActivities
 from temporal_plans.activities.runs import described
 from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.commands import Command
-from temporal_plans.domain.leases import Lease
+from temporal_plans.domain.leases import Lease, LeaseState
 from temporal_plans.domain.plan import ApprovalWork, PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
 from temporal_plans.domain.status import Status
@@ -39,6 +39,7 @@ from temporal_plans.messages.cluster import (
     AgentLostMessage,
     DeregisterRequest,
     DeregisterResult,
+    Holdings,
     KillInput,
     LaunchIntent,
     LaunchOrder,
@@ -61,6 +62,7 @@ from temporal_plans.messages.service import (
     LeaseGrant,
     LeaseRequest,
     OpenPlans,
+    PlanReport,
     PlanStart,
     Retired,
     RetireTask,
@@ -163,6 +165,8 @@ async def record(
     step: str = "",
     asked: datetime | None = None,
     reserved: datetime | None = None,
+    owner: str = "",
+    config_id: str = "",
 ) -> LaunchOrder:
     reservation = Reservation(
         id=str(uuid4()),
@@ -174,11 +178,11 @@ async def record(
         created=NOW,
     )
     intent = LaunchIntent(
-        owner="",
+        owner=owner,
         step=step,
         pod="web",
         index=index,
-        config_id="",
+        config_id=config_id,
         reservation=reservation,
         tasks=(TaskLaunch(task_id=task_id, task="server"),),
         asked=asked,
@@ -245,6 +249,86 @@ async def test_a_launch_on_an_agent_that_was_given_up_since_is_refused(plans: Ki
         await record(handle, 0, f"{agent}-is-back", agent, reserved=NOW + timedelta(seconds=1))
     await record(handle, 0, "elsewhere", "a3", reserved=NOW - timedelta(seconds=1))
     await handle.terminate()
+
+
+async def test_a_launch_of_a_pod_that_another_works_on_is_refused(plans: Kit) -> None:
+    """Its step was forced while it was being prepared, and has given the pod back since."""
+    lease = Lease(plan="recovery", phase="p/q", step=0, pod="web", index=0, tasks=("server",))
+    handle = await started(plans, state=ServiceState(leases=LeaseState(held=(lease,))))
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await record(handle, 0, "late", step="p/r/s", owner="p/r/s")
+    assert "has lost its pod to p/q" in str(refused.value.cause)
+    await record(handle, 0, "one", step="p/q/s", owner="p/q/s")
+    await record(handle, 0, "two", step="p/q/s", owner="p/q")
+    await record(handle, 1, "three", step="p/r/s", owner="p/r/s")
+    await handle.terminate()
+
+
+async def test_a_launch_of_a_pod_that_was_taken_away_since_is_refused(plans: Kit) -> None:
+    """Nobody knew of it when the plan that takes pods away was made."""
+    name = f"svc-{uuid4()}"
+    service = spec(name)
+    [web] = service.pods
+    nothing = PlanSpec(name="deploy", phases=())
+    two, one = (
+        ServiceInput(
+            spec=service.but(pods=(web.but(count=count, allow_decommission=True),)),
+            plans=(nothing,),
+        )
+        for count in (2, 1)
+    )
+    handle = await plans.client.start_workflow(
+        "Service", two, id=f"service/{name}", task_queue=plans.queue
+    )
+    before = (await status(handle)).config_id
+    await handle.execute_update("deploy", one)
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await record(handle, 1, "late", config_id=before)
+    assert "pod web-1 is not wanted any more" in str(refused.value.cause)
+    await record(handle, 0, "in-place", config_id=before)
+    wanted = await handle.query("wanted", result_type=Holdings)
+    assert wanted.keys == (f"{handle.id}:web-0",)
+    await handle.terminate()
+
+
+async def test_what_another_services_plan_says_counts_for_nothing(plans: Kit) -> None:
+    """It had the same name, was terminated, and its plan goes on to its end."""
+    approval = PhaseSpec(name="p", steps=(StepSpec(name="s", work=ApprovalWork()),))
+    handle = await started(plans, plans=(PlanSpec(name="deploy", phases=(approval,)),))
+    await until(lambda: status(handle), lambda now: now.plans)
+    plan = f"{handle.id.removeprefix('service/')}/deploy"
+    await _running(plans, plan)
+    over = PlanReport(
+        plan="deploy",
+        run=1,
+        starter="another",
+        workflow_id=plan,
+        status=Status.COMPLETE,
+        open=False,
+    )
+    await handle.signal("plan_changed", over)
+    assert (await status(handle)).plans[0].open
+    await handle.signal("plan_changed", over.but(starter=str(handle.first_execution_run_id)))
+    assert not (await status(handle)).plans[0].open
+    await plans.client.get_workflow_handle(plan).terminate()
+    await handle.terminate()
+
+
+async def test_a_run_that_is_over_is_not_begun_again(plans: Kit) -> None:
+    """An attempt to start it that was frozen goes on after all."""
+    plan, env = f"plan-{uuid4()}", ActivityEnvironment()
+    env.info = dataclasses.replace(env.info, task_queue=plans.queue)
+    memo = {RUN: 2, STARTER: "us"}
+    handle = await plans.client.start_workflow(
+        "Plan", _waiting(), id=plan, task_queue=plans.queue, memo=memo
+    )
+    await handle.terminate()
+    for run in (1, 2):
+        start = PlanStart(workflow_id=plan, run=run, starter="us", input=_waiting())
+        await env.run(PlanActivities(plans.client).start_plan, start)
+    again = await described(plans.client, plan)
+    assert again is not None
+    assert again.run_id == handle.result_run_id
 
 
 async def test_a_late_status_of_an_old_launch_changes_nothing(plans: Kit) -> None:

@@ -154,6 +154,7 @@ async def test_the_latest_that_are_over_stay(plans: Kit, monkeypatch: pytest.Mon
     await run.until(lambda view: view.phases[-1].status is Status.COMPLETE)
     await revise(run, 3, phase("3", **work(third)))
     await run.until(lambda view: names(view) == ["waits", "2", "3"])
+    await run.until(lambda view: view.phases[0].steps[0].status is Status.WAITING)
     # The numbers of those that stay still mean them: this order reaches the first phase.
     assert (await run.update(Verb.CONTINUE, "waits", "ok")).changed
     await run.until(lambda view: view.status is Status.COMPLETE and len(view.phases) == 2)

@@ -12,7 +12,7 @@ import pytest_asyncio
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.testing import WorkflowEnvironment
 
-from pauses import PATIENCE, Pauses
+from pauses import PATIENCE, Pauses, until
 from temporal_plans.activities import upkeep
 from temporal_plans.domain.cluster import AgentState
 from temporal_plans.domain.commands import Verb
@@ -207,6 +207,36 @@ async def test_unreserve_on_a_dead_agent_names_it_and_ends_when_it_is_back(
     assert (await run.result()).status is Status.COMPLETE
     assert len(agent.destroyed) == 1
     assert set((await service.told()).released) == {key}
+
+
+async def test_what_is_wanted_again_is_not_given_back(
+    plans: Kit, service: ServiceKit, cluster: Cluster
+) -> None:
+    """The pod is deployed anew, and the decommission has not heard yet that it is called off."""
+    agent = await cluster.agent()
+    await cluster.until(agent, AgentState.ALIVE)
+    key = await cluster.reserve(service.id)
+    await service.set(wanted=(key,))
+    run = await plans.start(phases(cpus=unreserve(key)), context=service.context(pool=cluster.name))
+    view = await run.until_status(Status.ERROR)
+    assert "is not to be given back any more" in str(view.errors)
+    assert (agent.destroyed, (await cluster.status()).reserved) == ([], 1)
+    await service.set(wanted=())
+    await run.update(Verb.RESTART)
+    assert (await run.result()).status is Status.COMPLETE
+    assert len(agent.destroyed) == 1
+
+
+async def test_a_step_that_leaves_waits_for_nothing(
+    plans: Kit, service: ServiceKit, cluster: Cluster
+) -> None:
+    """What it wanted would change what the pod holds, when nobody wants that any more."""
+    run = await plans.start(phases(s=pod()), context=service.context(pool=cluster.name))
+    await run.until(lambda view: statuses(view) == ["PREPARED"])
+    assert (await cluster.status()).queued == 1
+    await run.handle.signal("supersede", Supersede())
+    assert (await run.result()).superseded
+    await until(cluster.status, lambda pool: pool.queued == 0)
 
 
 async def test_deregister_gives_up_what_was_forgotten(

@@ -8,6 +8,7 @@ was lost, finds that.
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -109,7 +110,10 @@ async def release_in_pool(client: Client, request: ReleaseInput) -> ReleaseResul
     pauses = _Pauses()
     while True:
         result = await release_once(client, request)
-        first = first or result
+        if first is None:
+            first = result
+            if result.reservation is not None:  # others may hold the key when it is asked again
+                request = request.but(reservation=result.reservation.id)
         if result.destroyed:
             return result.but(reservation=first.reservation)
         await pauses.pause()
@@ -148,16 +152,21 @@ class OfferActivities:
         """Find out which workflows are no more, and what running Services hold."""
         slots = asyncio.Semaphore(CHECKS)
 
-        async def ask(workflow_id: str) -> tuple[str, bool | None, Holdings | None]:
-            async with slots:
-                runs = await self._runs(workflow_id)
-                asked = runs and workflow_id.startswith("service/")
-                return workflow_id, runs, await self._holdings(workflow_id) if asked else None
+        async def at_once(look: Callable[[str], Awaitable[_R]], ids: Iterable[str]) -> list[_R]:
+            async def one_of_few(workflow_id: str) -> _R:
+                async with slots:
+                    return await look(workflow_id)
 
-        answers = await asyncio.gather(*(ask(one) for one in request.workflows))
+            return await asyncio.gather(*map(one_of_few, ids))
+
+        asked = request.workflows
+        running = dict(zip(asked, await at_once(self._runs, asked), strict=True))
+        # Only now: what a step has told its Service before it was over, is in the answer.
+        services = [one for one in asked if running[one] and one.startswith("service/")]
+        holdings = zip(services, await at_once(self._holdings, services), strict=True)
         return OwnersReport(
-            gone=tuple(one for one, runs, _ in answers if runs is False),
-            holdings={one: held for one, _, held in answers if held is not None},
+            gone=tuple(one for one in asked if running[one] is False),
+            holdings={one: held for one, held in holdings if held is not None},
         )
 
     async def _runs(self, workflow_id: str) -> bool | None:

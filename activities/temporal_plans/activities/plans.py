@@ -50,12 +50,16 @@ class PlanActivities:
 
     async def _start(self, start: PlanStart) -> None:
         mine = _Start(start.run, start.starter or activity.info().workflow_run_id or "")
-        if await _start_of(await described(self._client, start.workflow_id)) == mine:
+        if await self._is_begun(start, mine):
+            return
+        input = await self._from_where_it_ended(start)
+        # That may have taken long: another attempt may have begun it, and it may be over already.
+        if await self._is_begun(start, mine):
             return
         try:
             await self._client.start_workflow(
                 "Plan",
-                await self._from_where_it_ended(start),
+                input,
                 id=start.workflow_id,
                 task_queue=activity.info().task_queue,
                 memo={RUN: mine.run, STARTER: mine.starter},
@@ -69,12 +73,17 @@ class PlanActivities:
         except WorkflowAlreadyStartedError:
             other = await described(self._client, start.workflow_id)
             begun = await _start_of(other)
-            if begun == mine:
+            if begun.starter == mine.starter and begun.run >= mine.run:
                 return
-            if other is not None and begun.starter == mine.starter and begun.run < mine.run:
+            if other is not None and begun.starter == mine.starter:
                 await self._ask_to_end(other, mine)
             text = _in_the_way(start.workflow_id, mine, other, begun)
             raise ApplicationError(text, type="StillRunning") from None  # to be tried again
+
+    async def _is_begun(self, start: PlanStart, mine: "_Start") -> bool:
+        """Whether there has been such a run, or a later one."""
+        begun = await _start_of(await described(self._client, start.workflow_id))
+        return begun.starter == mine.starter and begun.run >= mine.run
 
     async def _ask_to_end(self, former: WorkflowExecutionDescription, mine: "_Start") -> None:
         """A run of the plan that its Service knows to be over, and that somebody has reset: nobody

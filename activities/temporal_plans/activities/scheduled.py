@@ -55,7 +55,7 @@ class ScheduledActivities:
         begun = ScheduledStart(plan_id=plan_id, started=True, mark=mark)
         run = await described(self._client, plan_id)
         if run is not None and info.attempt > 1 and await self._entry(plan_id, mark):
-            return begun.but(run_id=run.run_id)
+            return begun.but(run_id=run.run_id, first_run_id=run.raw_info.first_run_id)
         command = Command(
             parameters=request.parameters, by=f"schedule {request.schedule}"[:200], reason=mark
         )
@@ -68,7 +68,9 @@ class ScheduledActivities:
         run = await described(self._client, plan_id)
         if run is None:
             raise ApplicationError(f"plan {plan_id} was started and is not there", type="NoPlan")
-        return begun.but(run_id=run.run_id)
+        if await self._entry(plan_id, mark) is None:  # what is there is the run before
+            raise ApplicationError(f"plan {plan_id} is still being started", type="NotStartedYet")
+        return begun.but(run_id=run.run_id, first_run_id=run.raw_info.first_run_id)
 
     @activity.defn(name="wait_for_plan")
     async def wait_for_plan(self, start: ScheduledStart) -> ScheduledResult:
@@ -101,6 +103,8 @@ class ScheduledActivities:
         """Stop the plan, if it is still the run that we began."""
         run = await described(self._client, start.plan_id)
         if run is None or run.status is not WorkflowExecutionStatus.RUNNING:
+            return
+        if run.raw_info.first_run_id != start.first_run_id:
             return
         if await self._entry(start.plan_id, start.mark) is None:
             return

@@ -19,6 +19,7 @@ from temporalio.client import (
     WorkflowQueryRejectedError,
     WorkflowUpdateFailedError,
 )
+from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -95,9 +96,16 @@ class UpkeepActivities:
     @activity.defn(name="release_reservation")
     async def release_reservation(self, request: ReleaseReservationInput) -> UpkeepResult:
         """Give a reservation back, until its agent has destroyed what was on it; then the Service
-        is told. One that is not held, or was destroyed before, is done at once."""
+        is told. One that is not held, or was destroyed before, is done at once.
+
+        Raises ApplicationError, not retryable, when the Service wants the pod: a decommission that
+        was called off may not have heard of it yet.
+        """
 
         async def look() -> _Look:
+            if request.key in await self._wanted(request.service):
+                text = f"{request.key} is not to be given back any more"
+                raise ApplicationError(text, type="Wanted", non_retryable=True)
             answer = await release_once(
                 self._client,
                 ReleaseInput(pool=request.pool, key=request.key, reservation=request.reservation),
@@ -160,6 +168,25 @@ class UpkeepActivities:
             text = f"{service} does not run any more, so nobody knows the task"
             raise ApplicationError(text, type="NoService", non_retryable=True) from error
         return answer
+
+    async def _wanted(self, service: str) -> tuple[str, ...]:
+        """What the Service wants to keep; nothing, if it does not run. Raises RPCError and
+        WorkflowQueryFailedError while it does not answer."""
+        handle = self._client.get_workflow_handle(service)
+        try:
+            wanted: Holdings = await handle.query(
+                "wanted",
+                result_type=Holdings,
+                reject_condition=QueryRejectCondition.NOT_OPEN,
+                rpc_timeout=QUERY_LIMIT,
+            )
+        except WorkflowQueryRejectedError:
+            return ()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return ()
+        return wanted.keys
 
     async def _tell_released(self, service: str, key: str, reservation: str) -> None:
         message = Released(key=key, reservation=reservation)

@@ -8,7 +8,7 @@ Rules for editors: a want may not overtake a better one that it conflicts with, 
 its own assets are free, so that a lease of many tasks is never starved by leases of few.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from temporal_plans.domain.model import CompactValue, WorkflowId
@@ -121,6 +121,18 @@ def drop_plan(state: LeaseState, plan: str) -> Settlement:
         [lease for lease in state.wanted if lease.plan != plan],
     )
     return settled._replace(held={})
+
+
+def other_holder(state: LeaseState, owner: WorkflowId, assets: Collection[Asset]) -> WorkflowId:
+    """The phase that works on one of these assets, when that is neither ``owner`` nor the phase of
+    the step ``owner``; empty without one."""
+    held = ((asset, lease.phase) for lease in state.held for asset in lease.assets)
+    others = (
+        phase
+        for asset, phase in held
+        if asset in assets and not f"{owner}/".startswith(f"{phase}/")
+    )
+    return next(others, "")
 
 
 def _settle(held: list[Lease], wanted: list[Lease]) -> Settlement:

@@ -276,13 +276,19 @@ def unheard(ledger: Ledger, offered: Offered, now: datetime) -> Change:
     return _give_up(ledger, ledger.reservations[key], now, destroy=False)
 
 
-def release(ledger: Ledger, key: str, now: datetime, *, destroy: bool = True) -> Change:
-    """Give up what a key holds and waits for; nothing held is fine.
+def release(
+    ledger: Ledger, key: str, now: datetime, *, destroy: bool = True, reservation: str = ""
+) -> Change:
+    """Give up what a key holds and waits for; nothing held is fine. With the id of a reservation,
+    that alone: who waits may be its successor.
 
     With ``destroy`` the resources stay reserved until ``destroyed`` says that the agent is done.
     """
-    changed = _asked_no_more(ledger.but(waiting=_without(ledger.waiting, key)), key)
     held = ledger.reservations.get(key)
+    if reservation:
+        meant = held is not None and held.id == reservation
+        return _give_up(ledger, held, now, destroy=destroy) if meant and held else Change(ledger)
+    changed = _asked_no_more(ledger.but(waiting=_without(ledger.waiting, key)), key)
     return Change(changed) if held is None else _give_up(changed, held, now, destroy=destroy)
 
 

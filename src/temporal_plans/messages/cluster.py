@@ -162,7 +162,8 @@ class OwnersInput(CompactValue):
 
 
 class Holdings(CompactValue):
-    """Answer of the Service's query ``holdings``: the keys of the reservations that it keeps."""
+    """Keys of reservations. Answer of the Service's queries ``holdings``, those that it keeps, and
+    ``wanted``, those that its pods have, or are to have."""
 
     keys: tuple[str, ...] = ()
 

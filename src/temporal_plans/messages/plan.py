@@ -137,7 +137,8 @@ class CommandMessage(Command):
 
 
 class ServiceContext(CompactValue):
-    """Tells a plan that it works on a service. ``run`` counts the service's runs of the plan.
+    """Tells a plan that it works on a service. ``run`` counts the service's runs of the plan, and
+    ``starter`` is the first run of that service's workflow: others of its name count as well.
     ``priority``: lower gets an asset first. ``config_id`` is the configuration that its pods are
     launched with; empty: the target, whatever that is by then."""
 
@@ -146,6 +147,7 @@ class ServiceContext(CompactValue):
     config_id: str = ""
     plan: str
     run: int = 0
+    starter: str = ""
     pool: str = "default"
     priority: int = 0
 

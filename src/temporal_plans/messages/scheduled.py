@@ -17,12 +17,14 @@ class ScheduledPlan(CompactValue):
 
 
 class ScheduledStart(CompactValue):
-    """What became of the plan's start. ``run_id`` is the workflow run to wait for; not ``started``:
-    the plan was at work already, and ``message`` says how."""
+    """What became of the plan's start. ``run_id`` is the workflow run to wait for, ``first_run_id``
+    the one that its chain of runs began with; not ``started``: the plan was at work already, and
+    ``message`` says how."""
 
     plan_id: str
     started: bool
     run_id: str = ""
+    first_run_id: str = ""
     mark: str = Field(default="", description="the reason in the plan's log that tells our start")
     message: str = ""
 

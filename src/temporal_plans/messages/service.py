@@ -100,12 +100,13 @@ class PlanReport(CompactValue):
 
     ``superseded``: it ended because its Service asked it to. A standing plan says in ``incomplete``
     which of its phases are not complete, and in ``revision`` the last revision that it took.
-    ``run`` is the number that its Service gave it, and ``run_id`` the workflow run that reports;
-    ``forced``, at the end, the steps that somebody forced to complete, as ``phase/step``.
+    ``run`` and ``starter`` are what its Service gave it, and ``run_id`` the workflow run that
+    reports; ``forced``, at the end, the steps that somebody forced to complete, as ``phase/step``.
     """
 
     plan: str
     run: int = 0
+    starter: str = ""
     workflow_id: str
     status: Status
     open: bool = True

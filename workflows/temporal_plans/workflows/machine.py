@@ -7,7 +7,7 @@ What an attempt does is the step kind's; what every event makes of the state is 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
@@ -67,7 +67,7 @@ class StepMachine:
         self.arguments = arguments
         self.leaving = False
         self.offered = False
-        self.lost_agents: set[str] = set()
+        self.lost_agents: dict[str, datetime] = {}
         self._permitted = permitted
         self._on_change = on_change
         self._registry = registry
@@ -109,8 +109,8 @@ class StepMachine:
         """The pool has something for this step, if it asks again."""
         self.offered = True
 
-    def lose_agent(self, agent: str) -> None:
-        self.lost_agents.add(agent)
+    def lose_agent(self, agent: str, at: datetime) -> None:
+        self.lost_agents[agent] = at
 
     def set(self, state: StepState) -> None:
         if state != self.state:
@@ -172,7 +172,8 @@ class StepMachine:
                 timeout_summary=f"back-off of {self.place.element}",
             )
         except TimeoutError:
-            self.set(transitions.due(self.state))
+            if transitions.delay_left(self.state, workflow.now()) <= timedelta(0):
+                self.set(transitions.due(self.state))
 
     async def _attempt(self) -> None:
         epoch = self._epoch

@@ -321,7 +321,7 @@ class Phase:
     @workflow.signal(name="agent_lost", description="From the pool: an agent was given up.")
     def on_agent_lost(self, message: AgentLostMessage) -> None:
         for step in self._inline():
-            step.lose_agent(message.agent)
+            step.lose_agent(message.agent, message.at)
 
     def _inline(self) -> Iterable[RunningStep]:
         return list(self._running.values())

@@ -84,6 +84,7 @@ class PlanReports:
             report = PlanReport(
                 plan=self._board.spec.name,
                 run=self._context.run,
+                starter=self._context.starter,
                 workflow_id=workflow.info().workflow_id,
                 status=news.status,
                 open=open,

@@ -143,7 +143,13 @@ class PoolWorkflow:
         if held is not None and request.reservation not in ("", held.id):
             return ReleaseResult()  # what was meant was given up before; this is its successor
         self._apply(
-            pool.release(self._ledger, request.key, workflow.now(), destroy=request.destroy)
+            pool.release(
+                self._ledger,
+                request.key,
+                workflow.now(),
+                destroy=request.destroy,
+                reservation=request.reservation,
+            )
         )
         await self._wait_for_destroyed(request.key)
         left = pool.left_to_destroy(self._ledger, request.key, held)

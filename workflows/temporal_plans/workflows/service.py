@@ -7,6 +7,7 @@ the modules ``service_*``.
 """
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -442,7 +443,7 @@ class Service(PodVerbs, ServiceQueries):
                 outcome=Outcome(code=417, message="; ".join(map(str, self._refused))),
                 change=ChangeView(problems=self._refused),
             )
-        return await self._deploy(input)
+        return await self._deploy(lambda: input)
 
     @deploy.validator
     def _check_deploy(self, input: ServiceInput) -> None:
@@ -454,8 +455,8 @@ class Service(PodVerbs, ServiceQueries):
                 409, f"service {self._spec.name} is being uninstalled; deploy it when it is gone"
             )
 
-    async def _deploy(self, input: ServiceInput, source: str = "") -> DeployResult:
-        result = await self._deployments.deploy(input, source, self._refuse_when_going)
+    async def _deploy(self, wanted: Callable[[], ServiceInput], source: str = "") -> DeployResult:
+        input, result = await self._deployments.deploy(wanted, source, self._refuse_when_going)
         command = Command(by=input.by, reason=input.reason)
         verb = f"deploy {result.number}"
         self._log.command(verb, command, result.outcome, via="update", now=workflow.now())
@@ -467,15 +468,17 @@ class Service(PodVerbs, ServiceQueries):
     async def rollback(self, request: Rollback) -> DeployResult:
         await workflow.wait_condition(lambda: self._begun)
         found = self._configs.find(request.config)
-        input = self._input.but(
-            spec=found.spec,
-            plans=found.plans,
-            rollout=request.rollout,
-            by=request.by,
-            reason=request.reason,
-            state=None,
+        return await self._deploy(
+            lambda: self._input.but(
+                spec=found.spec,
+                plans=found.plans,
+                rollout=request.rollout,
+                by=request.by,
+                reason=request.reason,
+                state=None,
+            ),
+            source=found.id,
         )
-        return await self._deploy(input, source=found.id)
 
     @rollback.validator
     def _check_rollback(self, request: Rollback) -> None:
@@ -628,8 +631,14 @@ class Service(PodVerbs, ServiceQueries):
             name = task_instance_name(intent.pod, intent.index, launch.task)
             if self._tasks.overrides.get(name) is GoalOverride.DECOMMISSIONED:
                 raise refusal(409, f"task {name} is being taken away")
+        outdated = config.id != self._configs.target.id
+        if outdated and self._changes.is_going(intent.pod, intent.index):
+            raise refusal(409, f"pod {intent.pod}-{intent.index} is not wanted any more")
         if self._recovery.called_off(intent.step):
             raise refusal(409, f"{intent.step} was called off: its pod needs it no longer")
+        assets = [(intent.pod, intent.index, launch.task) for launch in intent.tasks]
+        if holder := leases.other_holder(self._leases, intent.owner, assets):
+            raise refusal(409, f"{intent.step} has lost its pod to {holder}")
         if self._tasks.lost_since(intent):
             text = f"agent {intent.reservation.agent} was given up since {intent.reserved}"
             raise ApplicationError(text, type=AGENT_LOST)

@@ -105,11 +105,13 @@ class ServiceDeployments:
     # --- those that follow ---
 
     async def deploy(
-        self, input: ServiceInput, source: str, refuse: Callable[[], None]
-    ) -> DeployResult:
-        """Have another configuration, or the same again. ``source`` is the id of the one that it
-        repeats. ``refuse`` raises when it is too late for any."""
+        self, wanted: Callable[[], ServiceInput], source: str, refuse: Callable[[], None]
+    ) -> tuple[ServiceInput, DeployResult]:
+        """Have another configuration, or the same again. ``wanted`` is asked when no other change
+        is under way. ``source`` is the id of the one that it repeats. ``refuse`` raises when it is
+        too late for any."""
         async with self._changing:
+            input = wanted()
             target = self._configs.target
             same = (input.spec, input.plans) == (target.spec, target.plans)
             problems = () if same else await self._check(target, input)
@@ -121,7 +123,7 @@ class ServiceDeployments:
             else:
                 result = self._accept(input, source)
             await wait_or_timeout(lambda: self._plans.settled(DEPLOY), ANSWER_WITHIN)
-        return result
+        return input, result
 
     async def _check(
         self, target: Configuration | None, input: ServiceInput

@@ -44,6 +44,7 @@ class PlanInputs:
             workflow_id=workflow.info().workflow_id,
             plan=record.name,
             run=record.run,
+            starter=workflow.info().first_execution_run_id,
             pool=self._deployments.input.pool,
             priority=record.priority,
         )

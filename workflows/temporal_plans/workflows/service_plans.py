@@ -173,11 +173,13 @@ class ServicePlans:
     # --- what plans say ---
 
     def is_newest(self, report: PlanReport) -> bool:
-        """Whether the plan's newest run says so, and not a former one that somebody has reset."""
+        """Whether the plan's newest run says so, and not a former one that somebody has reset, or
+        one of a service of the same name that was terminated."""
         record = self.records.get(report.plan)
         if record is None or record.workflow_id != report.workflow_id:
             return False
-        return report.run in (0, record.run)
+        ours = report.starter in ("", workflow.info().first_execution_run_id)
+        return ours and report.run in (0, record.run)
 
     def take(self, report: PlanReport) -> bool:
         """Keep what a plan says of itself; whether it is over by that."""

@@ -2,6 +2,7 @@
 
 from temporalio import workflow
 
+from temporal_plans.domain.cluster import reservation_key
 from temporal_plans.domain.leases import LeaseState
 from temporal_plans.domain.service import ServiceSpec
 from temporal_plans.domain.task import TaskState
@@ -96,6 +97,19 @@ class ServiceQueries:
     @workflow.query(name="holdings", description="The keys of the reservations that it keeps.")
     def holdings(self) -> Holdings:
         return Holdings(keys=tuple(self._tasks.reservations))
+
+    @workflow.query(name="wanted", description="The keys of the reservations of pods to come.")
+    def wanted(self) -> Holdings:
+        if self._uninstalling:
+            return Holdings()
+        owner, pods = workflow.info().workflow_id, self._configs.target.spec.pods
+        return Holdings(
+            keys=tuple(
+                reservation_key(owner, pod.type, index)
+                for pod in pods
+                for index in range(pod.count)
+            )
+        )
 
     @workflow.query(name="log", description="Commands to the service itself, and their outcome.")
     def log(self) -> CommandLog:

@@ -113,7 +113,7 @@ class Step:
 
     @workflow.signal(name="agent_lost", description="From the pool: an agent was given up.")
     def on_agent_lost(self, message: AgentLostMessage) -> None:
-        self._machine.lose_agent(message.agent)
+        self._machine.lose_agent(message.agent, message.at)
 
     @workflow.query(name="status", description="The step as it is now.")
     def status(self) -> StepView:

@@ -9,6 +9,7 @@ from temporalio import workflow
 
 from temporal_plans.domain import transitions
 from temporal_plans.domain.backoff import Backoff
+from temporal_plans.domain.cluster import Reservation
 from temporal_plans.domain.parameters import substitute
 from temporal_plans.domain.plan import StepSpec, Work
 from temporal_plans.domain.transitions import StepState, TaskProgress
@@ -105,9 +106,10 @@ class StepContext:
         """Whether the pool has said that it is worth asking."""
         return self._machine.offered
 
-    def agent_lost(self, agent: str) -> bool:
-        """Whether that agent was given up since this attempt began."""
-        return agent in self._machine.lost_agents
+    def agent_lost(self, reservation: Reservation) -> bool:
+        """Whether its agent was given up since it was made; both are the Pool's times."""
+        lost = self._machine.lost_agents.get(reservation.agent)
+        return lost is not None and lost >= reservation.created
 
     async def until(
         self, condition: Callable[[], bool], *, within: timedelta | None = None

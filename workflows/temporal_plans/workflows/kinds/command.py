@@ -117,7 +117,7 @@ async def _run(
         summary=f"{step.place.element} on {reservation.agent}",
     )
     try:
-        await workflow.wait_condition(lambda: running.done() or step.agent_lost(reservation.agent))
+        await workflow.wait_condition(lambda: running.done() or step.agent_lost(reservation))
     finally:
         if not running.done():
             running.cancel()

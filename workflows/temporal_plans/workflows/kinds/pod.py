@@ -120,8 +120,9 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
             await step.until(lambda: step.offered, within=again)
             soon = min(2 * again, ASKS_AGAIN)
     except asyncio.CancelledError:
-        if not step.leaving:
-            await _withdraw(step, work, context)
+        # Who leaves does not wait any more: what it wanted could be given to what runs in its place
+        # when nobody wants that. A later run of the step asks again.
+        await _withdraw(step, work, context)
         raise
 
 
