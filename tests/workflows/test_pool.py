@@ -340,7 +340,6 @@ async def test_what_a_service_does_not_name_is_taken_from_it(world: World) -> No
     await world.until(lambda status: {one.key for one in status.reservations} == {keys[0]})
 
 
-@pytest.mark.cached("hundreds of updates would each replay all before")
 async def test_a_step_that_asks_while_its_former_run_is_found_to_be_over(world: World) -> None:
     await world.start_pool()
     owner, step = await world.owner(), f"step-{uuid4().hex[:8]}"
@@ -360,6 +359,7 @@ async def _found_gone(world: World) -> list[str] | None:
     return list(world.found_out[-1].gone) if world.found_out else None
 
 
+@pytest.mark.cached("hundreds of updates would each replay all before")
 async def test_two_hundred_at_once_over_runs_that_continue_as_new(world: World) -> None:
     await world.start_pool(UNHURRIED.but(history_limit=150))
     agents = [await world.agent(name, cpus=60) for name in "abc"]

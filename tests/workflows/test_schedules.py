@@ -20,6 +20,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE
 from temporal_plans.activities import plans, scheduled
+from temporal_plans.activities.plans import PlanActivities
 from temporal_plans.activities.runs import described
 from temporal_plans.activities.scheduled import ScheduledActivities
 from temporal_plans.client.errors import Refused, ScheduleNotFound
@@ -27,11 +28,12 @@ from temporal_plans.client.gateway import TemporalGateway
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.schedules import Overlap, ScheduleView, Timetable
 from temporal_plans.domain.commands import Command, Verb
-from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.plan import PlanSpec, StrategySpec
 from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
 from temporal_plans.domain.status import Status
+from temporal_plans.messages.plan import PlanInput
 from temporal_plans.messages.scheduled import ScheduledPlan, ScheduledResult, ScheduledStart
-from temporal_plans.messages.service import ServiceInput
+from temporal_plans.messages.service import PlanStart, ServiceInput
 from temporal_plans.workflows import service
 from workflows.plan_kit import Kit, kit, steps
 
@@ -225,6 +227,19 @@ async def test_a_run_that_is_long_in_starting_is_waited_for(
     await until(lambda: _tried_again(run, activity))
     may_start.set()
     assert "b is broken" in await failure_of(run)
+
+
+async def test_a_run_that_fails_at_once_is_told(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have no log in which its start could be found."""
+    await asyncio.wait_for((await clock.begin()).result(), PATIENCE)
+
+    async def broken(_: PlanActivities, start: PlanStart) -> PlanInput:
+        return start.input.but(strategy=StrategySpec(name="nope"))
+
+    monkeypatch.setattr(f"{plans.__name__}.PlanActivities._from_where_it_ended", broken)
+    assert "nope" in await failure_of(await clock.begin())
 
 
 async def _tried_again(run: WorkflowHandle[object, ScheduledResult], activity: str) -> bool:

@@ -24,6 +24,8 @@ from temporalio.worker import Worker
 
 from pauses import PATIENCE, until
 from temporal_plans.activities import plans as plan_activities
+from temporal_plans.activities import pods
+from temporal_plans.activities.offers import reserve_in_pool
 from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
 from temporal_plans.activities.pods import PodActivities
 from temporal_plans.activities.runs import described
@@ -44,6 +46,9 @@ from temporal_plans.messages.cluster import (
     LaunchIntent,
     LaunchOrder,
     PoolInput,
+    PoolStatus,
+    ReserveInput,
+    ReserveResult,
     TaskLaunch,
     TaskRef,
     TaskStatuses,
@@ -81,6 +86,8 @@ from workflows.plan_kit import Kit, kit
 from workflows.pool_programs import BareAgent
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+POD_WORK = {"kind": "pod", "pod": "web", "index": 0, "tasks": ["server"]}
 
 
 @workflow.defn(sandboxed=False)
@@ -167,6 +174,7 @@ async def record(
     reserved: datetime | None = None,
     owner: str = "",
     config_id: str = "",
+    task: str = "server",
 ) -> LaunchOrder:
     reservation = Reservation(
         id=str(uuid4()),
@@ -184,7 +192,7 @@ async def record(
         index=index,
         config_id=config_id,
         reservation=reservation,
-        tasks=(TaskLaunch(task_id=task_id, task="server"),),
+        tasks=(TaskLaunch(task_id=task_id, task=task),),
         asked=asked,
         reserved=reserved,
     )
@@ -245,7 +253,7 @@ async def test_a_launch_on_an_agent_that_was_given_up_since_is_refused(plans: Ki
             await record(handle, 0, "one", agent, reserved=NOW - timedelta(seconds=1))
         cause = refused.value.cause
         assert isinstance(cause, ApplicationError)
-        assert (cause.type, cause.non_retryable) == (AGENT_LOST, False)
+        assert (cause.type, cause.non_retryable, cause.details) == (AGENT_LOST, False, (False,))
         await record(handle, 0, f"{agent}-is-back", agent, reserved=NOW + timedelta(seconds=1))
     await record(handle, 0, "elsewhere", "a3", reserved=NOW - timedelta(seconds=1))
     await handle.terminate()
@@ -269,11 +277,15 @@ async def test_a_launch_of_a_pod_that_was_taken_away_since_is_refused(plans: Kit
     name = f"svc-{uuid4()}"
     service = spec(name)
     [web] = service.pods
+    other = web.tasks[0].but(name="other")
     nothing = PlanSpec(name="deploy", phases=())
+    by_hand = {"name": "by-hand", "phases": {"p": {"steps": {"s": {"work": POD_WORK}}}}}
     two, one = (
         ServiceInput(
-            spec=service.but(pods=(web.but(count=count, allow_decommission=True),)),
-            plans=(nothing,),
+            spec=service.but(
+                pods=(web.but(count=count, tasks=(web.tasks[0], other), allow_decommission=True),)
+            ),
+            plans=(nothing, PlanSpec.model_validate(by_hand)),
         )
         for count in (2, 1)
     )
@@ -285,6 +297,9 @@ async def test_a_launch_of_a_pod_that_was_taken_away_since_is_refused(plans: Kit
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await record(handle, 1, "late", config_id=before)
     assert "pod web-1 is not wanted any more" in str(refused.value.cause)
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await record(handle, 0, "late", config_id=before, task="other")
+    assert "task web-0-other is not wanted any more" in str(refused.value.cause)
     await record(handle, 0, "in-place", config_id=before)
     wanted = await handle.query("wanted", result_type=Holdings)
     assert wanted.keys == (f"{handle.id}:web-0",)
@@ -329,6 +344,13 @@ async def test_a_run_that_is_over_is_not_begun_again(plans: Kit) -> None:
     again = await described(plans.client, plan)
     assert again is not None
     assert again.run_id == handle.result_run_id
+    # A Service that was reset counts on from there: run 1 is another one now.
+    anew = PlanStart(workflow_id=plan, run=1, starter="us", at=datetime.now(UTC), input=_waiting())
+    await env.run(PlanActivities(plans.client).start_plan, anew)
+    again = await described(plans.client, plan)
+    assert again is not None
+    assert again.run_id != handle.result_run_id
+    await plans.client.get_workflow_handle(plan).terminate()
 
 
 async def test_a_late_status_of_an_old_launch_changes_nothing(plans: Kit) -> None:
@@ -758,6 +780,49 @@ async def test_what_was_reserved_for_an_earlier_attempt_may_be_gone(plans: Kit) 
     await there.stop()
     await handle.terminate()
     await members.terminate()
+
+
+async def test_a_place_on_a_lost_agent_that_nobody_has_heard_of_is_given_back(
+    plans: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent is given up between the reservation and the launch: nothing would ever move the
+    pod, for the service knows nothing of it."""
+    pool, step = f"pool-{uuid4()}", f"step-{uuid4()}"
+    settings = PoolInput(name=pool, heartbeat=timedelta(seconds=30))
+    members = await plans.client.start_workflow(
+        "Pool", settings, id=pool_id(pool), task_queue=plans.queue
+    )
+    agent = BareAgent(plans.client, pool, f"{pool}-a")
+    await agent.start()
+    handle = await started(plans)
+    context = ServiceContext(
+        service=handle.id.removeprefix("service/"),
+        workflow_id=handle.id,
+        config_id="",
+        plan="p",
+        pool=pool,
+    )
+    request = PreparePodInput(
+        context=context, step=step, element=step, pod="web", index=0, tasks=("server",), attempt="1"
+    )
+
+    async def and_lost(client: Client, asked: ReserveInput) -> ReserveResult:
+        answer = await reserve_in_pool(client, asked)
+        assert answer.at is not None
+        lost = AgentLostMessage(agent=agent.agent, pool=pool, at=answer.at)
+        await handle.signal("agent_lost", lost)
+        return answer
+
+    monkeypatch.setattr(pods, "reserve_in_pool", and_lost)
+    with pytest.raises(ApplicationError, match="was given up since") as refused:
+        await PodActivities(plans.client).prepare_pod(request)
+    assert not refused.value.non_retryable
+    assert not (await members.query("status", result_type=PoolStatus)).reservations
+    monkeypatch.undo()
+    assert (await PodActivities(plans.client).prepare_pod(request)).reservation is not None
+    await members.terminate()
+    await agent.stop()
+    await handle.terminate()
 
 
 async def test_what_an_unheard_launch_was_to_replace_is_still_in_the_way(plans: Kit) -> None:

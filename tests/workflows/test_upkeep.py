@@ -227,6 +227,22 @@ async def test_what_is_wanted_again_is_not_given_back(
     assert len(agent.destroyed) == 1
 
 
+async def test_a_service_that_was_deployed_anew_is_not_deregistered(
+    plans: Kit, service: ServiceKit, cluster: Cluster
+) -> None:
+    agent = await cluster.agent()
+    await cluster.until(agent, AgentState.ALIVE)
+    key = await cluster.reserve(service.id)
+    await service.set(wanted=(key,))
+    run = await plans.start(
+        phases(last={"kind": "deregister"}), context=service.context(pool=cluster.name)
+    )
+    view = await run.until_status(Status.ERROR)
+    assert "is not being uninstalled" in str(view.errors)
+    assert (await cluster.status()).reserved == 1
+    await run.handle.terminate()
+
+
 async def test_a_step_that_leaves_waits_for_nothing(
     plans: Kit, service: ServiceKit, cluster: Cluster
 ) -> None:

@@ -73,7 +73,7 @@ class PlanActivities:
         except WorkflowAlreadyStartedError:
             other = await described(self._client, start.workflow_id)
             begun = await _start_of(other)
-            if begun.starter == mine.starter and begun.run >= mine.run:
+            if other is not None and _is_done(start, mine, other, begun):
                 return
             if other is not None and begun.starter == mine.starter:
                 await self._ask_to_end(other, mine)
@@ -82,8 +82,8 @@ class PlanActivities:
 
     async def _is_begun(self, start: PlanStart, mine: "_Start") -> bool:
         """Whether there has been such a run, or a later one."""
-        begun = await _start_of(await described(self._client, start.workflow_id))
-        return begun.starter == mine.starter and begun.run >= mine.run
+        plan = await described(self._client, start.workflow_id)
+        return plan is not None and _is_done(start, mine, plan, await _start_of(plan))
 
     async def _ask_to_end(self, former: WorkflowExecutionDescription, mine: "_Start") -> None:
         """A run of the plan that its Service knows to be over, and that somebody has reset: nobody
@@ -162,6 +162,14 @@ async def _start_of(plan: WorkflowExecutionDescription | None) -> _Start:
         return _Start(0, "")
     run, starter = await plan.memo_value(RUN, 0), await plan.memo_value(STARTER, "")
     return _Start(int(run), str(starter))
+
+
+def _is_done(
+    start: PlanStart, mine: _Start, plan: WorkflowExecutionDescription, begun: _Start
+) -> bool:
+    """Whether the plan's newest workflow is the one to be started, or one that came after it."""
+    ours = begun.starter == mine.starter and begun.run >= mine.run
+    return ours and (start.at is None or plan.start_time >= start.at)
 
 
 def _in_the_way(

@@ -7,7 +7,7 @@ from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from temporal_plans.activities.heartbeat import heartbeats
-from temporal_plans.activities.offers import reserve_in_pool
+from temporal_plans.activities.offers import release_once, reserve_in_pool
 from temporal_plans.domain.requirements import RequirementError, requirement_for
 from temporal_plans.domain.service import (
     PodSpec,
@@ -18,10 +18,16 @@ from temporal_plans.messages.cluster import (
     AGENT_LOST,
     LaunchIntent,
     LaunchOrder,
+    ReleaseInput,
     ReserveInput,
     TaskLaunch,
 )
-from temporal_plans.messages.plan import PreparedTask, PreparePodInput, PreparePodResult
+from temporal_plans.messages.plan import (
+    PreparedTask,
+    PreparePodInput,
+    PreparePodResult,
+    ServiceContext,
+)
 from temporal_plans.messages.service import LaunchPlace, LaunchTarget
 
 CUT_OFF = "AcceptedUpdateCompletedWorkflow"
@@ -40,10 +46,9 @@ class PodActivities:
 
         Idempotent by ``attempt``: the pool reserves once a pod, and task ids are made of it and of
         what is reserved: what an attempt recorded on a place that was taken from it meanwhile, is
-        another launch. A pod
-        that was given up where it is (reference 6.4) moves, and moves once: the Service names the
-        reservation that it leaves until a launch on another one is on record, and the Pool moves
-        nothing that has left that one.
+        another launch. A pod that was given up where it is (reference 6.4) moves, and moves once:
+        the Service names the reservation that it leaves until a launch on another one is on record,
+        and the Pool moves nothing that has left that one.
 
         Raises ApplicationError, not retryable, when another attempt would end the same way: the
         configuration has no such pod or task, no agent could ever satisfy the requirement, or the
@@ -56,7 +61,7 @@ class PodActivities:
             raise _hopeless(error, str(error)) from error
         except WorkflowUpdateFailedError as error:
             cause = error.cause
-            if isinstance(cause, ApplicationError) and cause.type in (CUT_OFF, AGENT_LOST):
+            if isinstance(cause, ApplicationError) and cause.type == CUT_OFF:
                 raise
             text = f"{request.context.workflow_id} refuses the launch: {cause}"
             raise _hopeless(cause, text) from error
@@ -85,10 +90,8 @@ class PodActivities:
             return PreparePodResult(refusals=answer.refusals, in_use=place.in_use)
         launch = str(uuid5(NAMESPACE_URL, f"{request.attempt}/{answer.reservation.id}"))
         launches = _launches(request, place.spec.name, launch)
-        order: LaunchOrder = await self._client.get_workflow_handle(
-            context.workflow_id
-        ).execute_update(
-            "record_launch",
+        order = await self._record(
+            context,
             LaunchIntent(
                 owner=request.step,
                 step=request.element,
@@ -100,8 +103,7 @@ class PodActivities:
                 asked=request.asked,
                 reserved=answer.at,
             ),
-            id=f"launch-{launch}",
-            result_type=LaunchOrder,
+            f"launch-{launch}",
         )
         if order.config_id not in ("", place.config_id):
             # An attempt before this one recorded it, when the target was another.
@@ -113,6 +115,27 @@ class PodActivities:
             kill=order.kill,
             config_id=place.config_id,
         )
+
+    async def _record(
+        self, context: ServiceContext, intent: LaunchIntent, update_id: str
+    ) -> LaunchOrder:
+        """Raises ApplicationError, to be tried again, when the agent was given up in between. A
+        place there that the Service never heard of is given back, for nobody would decide on it."""
+        service = self._client.get_workflow_handle(context.workflow_id)
+        try:
+            order: LaunchOrder = await service.execute_update(
+                "record_launch", intent, id=update_id, result_type=LaunchOrder
+            )
+        except WorkflowUpdateFailedError as error:
+            cause = error.cause
+            if not isinstance(cause, ApplicationError) or cause.type != AGENT_LOST:
+                raise
+            if not any(cause.details):
+                held = intent.reservation
+                given_back = ReleaseInput(pool=context.pool, key=held.key, reservation=held.id)
+                await release_once(self._client, given_back)
+            raise ApplicationError(cause.message, type=AGENT_LOST) from error
+        return order
 
     async def _place(self, request: PreparePodInput, config_id: str) -> LaunchPlace:
         """The configuration to launch, and what the pod has to leave for it."""

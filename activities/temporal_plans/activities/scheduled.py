@@ -6,6 +6,7 @@ from datetime import timedelta
 from temporalio import activity
 from temporalio.client import (
     Client,
+    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowQueryFailedError,
@@ -52,25 +53,26 @@ class ScheduledActivities:
         service = request.service.strip("/")
         plan_id = f"{service}/{request.plan}"
         mark = f"run {info.workflow_run_id} of the schedule"
-        begun = ScheduledStart(plan_id=plan_id, started=True, mark=mark)
-        run = await described(self._client, plan_id)
-        if run is not None and info.attempt > 1 and await self._entry(plan_id, mark):
-            return begun.but(run_id=run.run_id, first_run_id=run.raw_info.first_run_id)
+        before = await described(self._client, plan_id)
+        if before is not None and info.attempt > 1 and await self._is_marked(before, mark):
+            return _started(before, mark)
         command = Command(
             parameters=request.parameters, by=f"schedule {request.schedule}"[:200], reason=mark
         )
-        if run is None or run.status is not WorkflowExecutionStatus.RUNNING:
-            await self._start_in_service(service, request.plan, command)
-        elif busy := await self._busy(plan_id):
-            return ScheduledStart(plan_id=plan_id, started=False, message=busy)
-        else:
+        if before is not None and before.status is WorkflowExecutionStatus.RUNNING:
+            if busy := await self._busy(plan_id):
+                return ScheduledStart(plan_id=plan_id, started=False, message=busy)
             await self._tell(plan_id, Verb.START.value, command)
+            return _started(before, mark)
+        await self._start_in_service(service, request.plan, command)
         run = await described(self._client, plan_id)
         if run is None:
             raise ApplicationError(f"plan {plan_id} was started and is not there", type="NoPlan")
-        if await self._entry(plan_id, mark) is None:  # what is there is the run before
+        # One that failed at once may have no log; waiting for it tells why it did.
+        failed_at_once = _failed(run) and not (before and _same(before, run))
+        if not failed_at_once and not await self._is_marked(run, mark):
             raise ApplicationError(f"plan {plan_id} is still being started", type="NotStartedYet")
-        return begun.but(run_id=run.run_id, first_run_id=run.raw_info.first_run_id)
+        return _started(run, mark)
 
     @activity.defn(name="wait_for_plan")
     async def wait_for_plan(self, start: ScheduledStart) -> ScheduledResult:
@@ -106,7 +108,7 @@ class ScheduledActivities:
             return
         if run.raw_info.first_run_id != start.first_run_id:
             return
-        if await self._entry(start.plan_id, start.mark) is None:
+        if not await self._is_marked(run, start.mark):
             return
         command = Command(by="schedule", reason=f"{start.mark} was cancelled")
         try:
@@ -191,14 +193,42 @@ class ScheduledActivities:
         if view.status is Status.ERROR:
             raise _incomplete(f"plan {start.plan_id} is ERROR: {'; '.join(view.errors)}")
 
-    async def _entry(self, plan_id: str, mark: str) -> LogEntry | None:
-        return _ours(await self._log(plan_id), mark)
+    async def _is_marked(self, run: WorkflowExecutionDescription, mark: str) -> bool:
+        """Whether that very run was told our start. One that failed is not asked: it might never
+        answer."""
+        if _failed(run):
+            return False
+        return _ours(await self._log(run.id, run.run_id), mark) is not None
 
-    async def _log(self, plan_id: str) -> CommandLog:
-        log: CommandLog = await self._client.get_workflow_handle(plan_id).query(
-            "log", result_type=CommandLog, rpc_timeout=ANSWER
-        )
+    async def _log(self, plan_id: str, run_id: str = "") -> CommandLog:
+        log: CommandLog = await self._client.get_workflow_handle(
+            plan_id, run_id=run_id or None
+        ).query("log", result_type=CommandLog, rpc_timeout=ANSWER)
         return log
+
+
+def _started(run: WorkflowExecutionDescription, mark: str) -> ScheduledStart:
+    return ScheduledStart(
+        plan_id=run.id,
+        started=True,
+        mark=mark,
+        run_id=run.run_id,
+        first_run_id=run.raw_info.first_run_id,
+    )
+
+
+def _failed(run: WorkflowExecutionDescription) -> bool:
+    """Whether it ended in another way than by its own result."""
+    return run.status not in (
+        WorkflowExecutionStatus.RUNNING,
+        WorkflowExecutionStatus.CONTINUED_AS_NEW,
+        WorkflowExecutionStatus.COMPLETED,
+    )
+
+
+def _same(one: WorkflowExecutionDescription, other: WorkflowExecutionDescription) -> bool:
+    """Whether they are of one chain of runs, each of which continued the one before."""
+    return one.raw_info.first_run_id == other.raw_info.first_run_id
 
 
 def _begun(view: PlanView, log: CommandLog) -> bool:

@@ -136,8 +136,15 @@ class UpkeepActivities:
     @activity.defn(name="deregister")
     async def deregister(self, request: DeregisterInput) -> UpkeepResult:
         """Give up what the Pool still keeps for a service, forced over or forgotten: from here on
-        nobody would. Agents that are gone destroy it when they are back; nothing waits for them."""
+        nobody would. Agents that are gone destroy it when they are back; nothing waits for them.
+
+        Raises ApplicationError, not retryable, when there is a service of the name that wants pods:
+        it was deployed anew.
+        """
         async with heartbeats():
+            if await self._wanted(request.service):
+                text = f"{request.service} is not being uninstalled"
+                raise ApplicationError(text, type="Wanted", non_retryable=True)
             for key in await self._kept(request):
                 released = await release_once(
                     self._client, ReleaseInput(pool=request.pool, key=key)

@@ -286,8 +286,9 @@ def release(
     """
     held = ledger.reservations.get(key)
     if reservation:
-        meant = held is not None and held.id == reservation
-        return _give_up(ledger, held, now, destroy=destroy) if meant and held else Change(ledger)
+        if held is None or held.id != reservation:
+            return Change(ledger)
+        return _give_up(ledger, held, now, destroy=destroy)
     changed = _asked_no_more(ledger.but(waiting=_without(ledger.waiting, key)), key)
     return Change(changed) if held is None else _give_up(changed, held, now, destroy=destroy)
 

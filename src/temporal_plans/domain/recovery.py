@@ -29,7 +29,6 @@ from temporal_plans.domain.service import (
     PodSpec,
     ServiceSpec,
     TaskSpec,
-    task_instance_name,
 )
 from temporal_plans.domain.task import TaskState
 from temporal_plans.domain.task_record import TaskRecord
@@ -153,22 +152,30 @@ def launchable_tasks(
     A step that could not be built launches nothing; the tasks of its pod count all the same, or a
     mistake in a plan would leave running tasks to themselves.
     """
-    works = [
-        step.work
-        for plan in plans
-        for phase in plan.phases
-        for step in phase.steps
-        if isinstance(step.work, PodWork)
-    ]
-    named = {
-        task_instance_name(work.pod, work.index, task) for work in works for task in work.tasks
-    }
-    faulty = {(work.pod, work.index) for work in works if not work.tasks}
+    launched = Launchable(plans)
     return frozenset(
         name
         for name, record in records.items()
-        if name in named or (record.pod, record.index) in faulty
+        if launched.has(record.pod, record.index, record.task)
     )
+
+
+class Launchable:
+    """What some of these plans launch; see ``launchable_tasks``."""
+
+    def __init__(self, plans: Iterable[PlanSpec]) -> None:
+        works = [
+            step.work
+            for plan in plans
+            for phase in plan.phases
+            for step in phase.steps
+            if isinstance(step.work, PodWork)
+        ]
+        self._tasks = {(work.pod, work.index, task) for work in works for task in work.tasks}
+        self._faulty = {(work.pod, work.index) for work in works if not work.tasks}
+
+    def has(self, pod: str, index: int, task: str) -> bool:
+        return (pod, index, task) in self._tasks or (pod, index) in self._faulty
 
 
 def _instances(records: Iterable[TaskRecord]) -> list[list[TaskRecord]]:

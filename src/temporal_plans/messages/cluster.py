@@ -339,7 +339,8 @@ class LaunchIntent(CompactValue):
     ``owner`` is the workflow that gets the statuses of these tasks. ``asked`` is when the step
     wanted it: a launch that the step wanted later is not replaced, however late this one comes.
     ``reserved`` is when the Pool said so: if it gave the agent up since, the update is refused with
-    AGENT_LOST, and is to be made anew with what the Pool says then.
+    AGENT_LOST, and is to be made anew with what the Pool says then; the error's detail is whether
+    the Service has kept that reservation from a launch before.
     """
 
     owner: WorkflowId

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.backoff import Backoff
 from temporal_plans.domain.change import PodChange
@@ -148,11 +148,13 @@ class PlanBegin(CompactValue):
 
 class PlanStart(CompactValue):
     """Input of the activity ``start_plan``; idempotent by ``run`` and ``starter``, the first run of
-    the Service that starts it. ``keep_log``: the commands to its former runs stay in its log."""
+    the Service that starts it, ``at`` that time: a Service that was reset gives numbers again.
+    ``keep_log``: the commands to its former runs stay in its log."""
 
     workflow_id: str
     run: int
     starter: str = ""
+    at: AwareDatetime | None = None
     keep_log: bool = False
     input: PlanInput
 

@@ -27,6 +27,7 @@ from temporal_plans.domain.goal_override import GoalOverride
 from temporal_plans.domain.leases import Lease, Settlement
 from temporal_plans.domain.parameters import check_arguments
 from temporal_plans.domain.pod_verb import PodVerb
+from temporal_plans.domain.recovery import Launchable
 from temporal_plans.domain.service import Goal, ServiceSpec, task_instance_name
 from temporal_plans.domain.status import Status
 from temporal_plans.domain.task import TaskStatus
@@ -631,9 +632,8 @@ class Service(PodVerbs, ServiceQueries):
             name = task_instance_name(intent.pod, intent.index, launch.task)
             if self._tasks.overrides.get(name) is GoalOverride.DECOMMISSIONED:
                 raise refusal(409, f"task {name} is being taken away")
-        outdated = config.id != self._configs.target.id
-        if outdated and self._changes.is_going(intent.pod, intent.index):
-            raise refusal(409, f"pod {intent.pod}-{intent.index} is not wanted any more")
+        if config.id != self._configs.target.id:
+            self._refuse_when_dropped(intent)
         if self._recovery.called_off(intent.step):
             raise refusal(409, f"{intent.step} was called off: its pod needs it no longer")
         assets = [(intent.pod, intent.index, launch.task) for launch in intent.tasks]
@@ -641,11 +641,24 @@ class Service(PodVerbs, ServiceQueries):
             raise refusal(409, f"{intent.step} has lost its pod to {holder}")
         if self._tasks.lost_since(intent):
             text = f"agent {intent.reservation.agent} was given up since {intent.reserved}"
-            raise ApplicationError(text, type=AGENT_LOST)
+            held = self._tasks.reservation_of(intent.pod, intent.index)
+            kept = held is not None and held.id == intent.reservation.id
+            raise ApplicationError(text, kept, type=AGENT_LOST)
         if newer := self._tasks.overtaken(intent):
             raise ApplicationError(
                 f"{intent.step} has launched {newer} since", type="Overtaken", non_retryable=True
             )
+
+    def _refuse_when_dropped(self, intent: LaunchIntent) -> None:
+        """The launch was being prepared when another configuration took effect, and what that takes
+        away was looked for without it."""
+        if self._changes.is_going(intent.pod, intent.index):
+            raise refusal(409, f"pod {intent.pod}-{intent.index} is not wanted any more")
+        wanted = Launchable(self._deployments.specs.values())
+        for launch in intent.tasks:
+            if not wanted.has(intent.pod, intent.index, launch.task):
+                name = task_instance_name(intent.pod, intent.index, launch.task)
+                raise refusal(409, f"task {name} is not wanted any more")
 
     @workflow.signal(name="task_statuses", description="From agents: what became of tasks.")
     def on_task_statuses(self, statuses: TaskStatuses) -> None:

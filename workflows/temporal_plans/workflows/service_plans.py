@@ -134,6 +134,7 @@ class ServicePlans:
                 workflow_id=record.workflow_id,
                 run=record.run,
                 starter=workflow.info().first_execution_run_id,
+                at=workflow.now(),
                 keep_log=begin.first is None,
                 input=self._make(begin, record),
             )

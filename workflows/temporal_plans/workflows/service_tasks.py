@@ -240,8 +240,8 @@ class ServiceTasks:
 
     def remember_lost(self, agent: str, at: datetime) -> None:
         """For launches that come later, on what was reserved before."""
-        self.lost_agents.pop(agent, None)
-        self.lost_agents[agent] = at
+        before = self.lost_agents.pop(agent, at)
+        self.lost_agents[agent] = max(at, before)
         for oldest in list(self.lost_agents)[:-LOST_AGENTS]:
             del self.lost_agents[oldest]
 

@@ -94,7 +94,7 @@ class StepContext:
 
     @property
     def leaving(self) -> bool:
-        """The workflow is about to continue elsewhere: what waits must keep its place."""
+        """The workflow is about to continue elsewhere, or to end."""
         return self._machine.leaving
 
     def take_offer(self) -> None:

@@ -46,7 +46,9 @@ async def run_command(step: StepContext) -> None:
         if not step.leaving:
             await _release(requirement.key, work.pool)
         raise
-    await _release(requirement.key, work.pool, destroy=not end.by_itself)
+    await _release(
+        requirement.key, work.pool, destroy=not end.by_itself, reservation=end.reservation
+    )
     if end.failure:
         _try_again(step, work, end.failure)
     else:
@@ -54,24 +56,28 @@ async def run_command(step: StepContext) -> None:
 
 
 class _End(NamedTuple):
-    """How an attempt ended; ``failure`` is empty when nothing went wrong."""
+    """How an attempt ended; ``failure`` is empty when nothing went wrong. ``reservation`` is the id
+    of what it held; empty if that is not known."""
 
     failure: str
+    reservation: str = ""
     by_itself: bool = False
 
 
 async def _attempt(
     step: StepContext, work: CommandWork, pod: PodSpec, requirement: Requirement
 ) -> _End:
+    held = ""
     try:
         reservation = await _reserved(step, requirement, work.pool)
+        held = reservation.id
         step.begin()
         status = await _run(step, work, pod, reservation)
     except Exception as error:
         if is_cancelled_exception(error):
             raise asyncio.CancelledError from error
-        return _End(failure_text(error))
-    return _End("" if status.state is TaskState.FINISHED else _said(status), by_itself=True)
+        return _End(failure_text(error), held)
+    return _End("" if status.state is TaskState.FINISHED else _said(status), held, by_itself=True)
 
 
 async def _reserved(step: StepContext, requirement: Requirement, pool: str) -> Reservation:
@@ -127,10 +133,10 @@ async def _run(
     return status
 
 
-async def _release(key: str, pool: str, *, destroy: bool = True) -> None:
+async def _release(key: str, pool: str, *, destroy: bool = True, reservation: str = "") -> None:
     await workflow.execute_activity(
         "release",
-        ReleaseInput(pool=pool, key=key, destroy=destroy),
+        ReleaseInput(pool=pool, key=key, reservation=reservation, destroy=destroy),
         start_to_close_timeout=timedelta(minutes=5),
         heartbeat_timeout=HEARTBEAT,
         retry_policy=QUICK_RETRY,

@@ -116,9 +116,8 @@ async def _prepared(step: StepContext, work: PodWork, context: ServiceContext) -
                 return answer
             step.committed = False
             step.set(transitions.prepared(step.state, refusal_text(answer.refusals)))
-            again = soon if answer.in_use else ASKS_AGAIN
-            await step.until(lambda: step.offered, within=again)
-            soon = min(2 * again, ASKS_AGAIN)
+            await step.until(lambda: step.offered, within=soon if answer.in_use else ASKS_AGAIN)
+            soon = min(2 * soon, ASKS_AGAIN) if answer.in_use else ASKS_SOON
     except asyncio.CancelledError:
         # Who leaves does not wait any more: what it wanted could be given to what runs in its place
         # when nobody wants that. A later run of the step asks again.
