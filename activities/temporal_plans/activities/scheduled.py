@@ -1,6 +1,7 @@
 """Activities of ``ScheduledRun``: start a service's plan, wait for that run of it, stop it."""
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import activity
@@ -66,11 +67,12 @@ class ScheduledActivities:
             return _started(before, mark)
         await self._start_in_service(service, request.plan, command)
         run = await described(self._client, plan_id)
-        if run is None:
-            raise ApplicationError(f"plan {plan_id} was started and is not there", type="NoPlan")
-        # One that failed at once may have no log; waiting for it tells why it did.
-        failed_at_once = _failed(run) and not (before and _same(before, run))
-        if not failed_at_once and not await self._is_marked(run, mark):
+        with suppress(WorkflowQueryFailedError):
+            if run is not None and await self._is_marked(run, mark):
+                return _started(run, mark)
+        # One that fails at once may have no log; waiting for it tells why it did.
+        run = await described(self._client, plan_id)
+        if run is None or not _failed(run) or (before and _same(before, run)):
             raise ApplicationError(f"plan {plan_id} is still being started", type="NotStartedYet")
         return _started(run, mark)
 
@@ -194,8 +196,7 @@ class ScheduledActivities:
             raise _incomplete(f"plan {start.plan_id} is ERROR: {'; '.join(view.errors)}")
 
     async def _is_marked(self, run: WorkflowExecutionDescription, mark: str) -> bool:
-        """Whether that very run was told our start. One that failed is not asked: it might never
-        answer."""
+        """Whether that very run was told our start. One that failed might never answer."""
         if _failed(run):
             return False
         return _ours(await self._log(run.id, run.run_id), mark) is not None
