@@ -6,6 +6,7 @@
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 VENV := .venv
+NEWEST := .venv-newest
 BIN := $(VENV)/bin
 ARGS ?=
 # As many as there are processors. CI takes one more, for much of a test is waiting.
@@ -15,7 +16,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check lint mypy pyright format bench which-python clean distclean
+.PHONY: help venv demo test newest fuzz check lint mypy pyright format docs bench which-python clean distclean
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +28,18 @@ demo: $(VENV)/.run  ## Deploy hello-world on an embedded Temporal server and wat
 
 test: $(VENV)/.dev  ## All tests; make test ARGS="tests/unit -k canary" for some
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# pip says that the package wants an older temporalio: that is what this is for.
+newest:  ## The tests with the newest temporalio, in .venv-newest; names those that break
+	@$(MAKE) --no-print-directory VENV=$(NEWEST) venv
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade temporalio
+	@$(NEWEST)/bin/python -m pip freeze | grep '^temporalio=='
+	@$(MAKE) --no-print-directory VENV=$(NEWEST) test \
+		ARGS="--quiet --tb=no tests/unit tests/replay tests/workflows $(ARGS)"
+
+fuzz: $(VENV)/.dev  ## Malformed files, messages and starts by the thousand; make fuzz ARGS="--fuzz-seed 7"
+	@$(MAKE) --no-print-directory test \
+		ARGS="--hypothesis-profile thorough --fuzz-inputs 10000 tests/fuzz tests/workflows/test_fuzzed_doors.py $(ARGS)"
 
 check: lint mypy pyright  ## Lint, formatting, types, import contracts; make -j3 check is faster
 
@@ -45,6 +58,9 @@ format: $(VENV)/.dev  ## Repair what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.dev  ## Make the references of files from their JSON Schemas (docs/*-file.md)
+	$(BIN)/python -m tools.reference
+
 bench: $(VENV)/.dev  ## Steps a second beside bare Temporal; make bench ARGS="--rounds 3"
 	$(BIN)/python -m bench steps $(ARGS)
 
@@ -53,10 +69,10 @@ which-python:
 
 clean:  ## Remove what building and testing leave behind
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
-distclean: clean  ## The same, and .venv
-	rm -rf $(VENV)
+distclean: clean  ## The same, and the venvs
+	rm -rf $(VENV) $(NEWEST)
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || \

@@ -14,34 +14,36 @@ from bench.cases import step_cases
 from bench.measure import measure
 from bench.processes import running
 from bench.report import as_json, conditions, print_table
-from temporal_plans.client.connection import Connection, connect
+from temporal_plans.client.temporal.connection import Connection, connect
 from temporal_plans.worker.server_binary import server_binary
 
-_TABLE = 100  # columns; a pipe counts as 80, into which the table does not go
+_TABLE_WIDTH_MINIMUM = 100  # columns; the default of a pipe is 80, which is too narrow
 
 
 def _count(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+        raise argparse.ArgumentTypeError(f"not a positive number (found {text}); write 1 or more")
     return value
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m bench", description="How fast plans run.")
+    parser = argparse.ArgumentParser("python -m bench", description="Measure the speed of plans.")
     benches = parser.add_subparsers(dest="bench", required=True)
-    steps = benches.add_parser("steps", help="steps a second, beside bare Temporal")
+    steps = benches.add_parser("steps", help="steps per second, compared with bare Temporal")
     steps.add_argument("--rounds", type=_count, default=5)
     steps.add_argument("--phases", type=_count, default=10)
-    steps.add_argument("--steps", type=_count, default=50, help="of each phase")
-    steps.add_argument("--serial-steps", type=_count, default=50, help="of the serial cases")
-    steps.add_argument("--only", default="", metavar="TEXT", help="cases with this in their name")
-    steps.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
-    steps.add_argument("--smoke", action="store_true", help="one small round, to see that it runs")
+    steps.add_argument("--steps", type=_count, default=50, help="steps of each phase")
+    steps.add_argument("--serial-steps", type=_count, default=50, help="steps of the serial cases")
+    steps.add_argument(
+        "--only", default="", metavar="TEXT", help="only cases with TEXT in their name"
+    )
+    steps.add_argument("--json", type=Path, metavar="FILE", help="also write the results to FILE")
+    steps.add_argument("--smoke", action="store_true", help="run one small round as a test")
     return parser
 
 
-def _tell(text: str) -> None:
+def _print_progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -54,15 +56,15 @@ async def _steps(options: argparse.Namespace) -> None:
         if options.only in case.name
     ]
     if not cases:
-        sys.exit(f"bench: no case has {options.only!r} in its name")
+        sys.exit(f"bench: --only: no case name contains {options.only!r}")
     with tempfile.TemporaryDirectory(prefix="temporal-plans-bench-") as directory:
         async with running(Path(directory)) as processes:
             client = await connect(Connection(address=processes.address))
-            results = await measure(client, processes, cases, options.rounds, _tell)
-    about = conditions(await server_binary())
-    print_table(results, about, Console(width=max(Console().width, _TABLE)))
+            results = await measure(client, processes, cases, options.rounds, _print_progress)
+    environment = conditions(await server_binary())
+    print_table(results, environment, Console(width=max(Console().width, _TABLE_WIDTH_MINIMUM)))
     if options.json:
-        options.json.write_text(json.dumps(as_json(results, about), indent=2) + "\n")
+        options.json.write_text(json.dumps(as_json(results, environment), indent=2) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,8 +1,8 @@
-"""The floor: the least that does the same work on Temporal, written by hand.
+"""The baseline: the smallest hand-written workflows that do the same work on Temporal.
 
 Plan > Phase > Step as child workflows with one activity each; and Plan > Phase with the activities
-in the phase. No statuses, no commands, no queries: what these cost is what Temporal costs. The
-bound on what a phase has in flight stays, because without it the server stalls.
+in the phase. Without statuses, commands and queries their cost is Temporal's own. They also limit
+the steps in flight, because the server stalls otherwise.
 """
 
 import asyncio
@@ -15,15 +15,16 @@ from temporalio import workflow
 from bench.noop import noop
 
 TASK_QUEUE = "bare"
-WINDOW = 32
+WINDOW_SIZE = 32
 """Steps that one phase has in flight."""
 
-_TIMEOUT = timedelta(minutes=1)
+_ACTIVITY_TIMEOUT = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Tree:
-    """``phases`` of ``steps`` each; ``serial``: one step at a time; ``inline``: no child a step."""
+    """``phases`` with ``steps`` each; ``serial``: one step at a time; ``inline``: no child workflow
+    per step."""
 
     phases: int
     steps: int
@@ -39,7 +40,7 @@ class Tree:
 class BareStep:
     @workflow.run
     async def run(self) -> None:
-        await workflow.execute_activity(noop, start_to_close_timeout=_TIMEOUT)
+        await workflow.execute_activity(noop, start_to_close_timeout=_ACTIVITY_TIMEOUT)
 
 
 @workflow.defn
@@ -58,7 +59,7 @@ class BarePhase:
         await workflow.execute_child_workflow(BareStep.run, id=f"{own}/{step}")
 
     async def _activity(self, step: int) -> None:
-        await workflow.execute_activity(noop, start_to_close_timeout=_TIMEOUT)
+        await workflow.execute_activity(noop, start_to_close_timeout=_ACTIVITY_TIMEOUT)
 
 
 @workflow.defn
@@ -75,10 +76,10 @@ class BarePlan:
 
 
 async def _windowed(run_step: Callable[[int], Awaitable[None]], count: int) -> None:
-    slots = asyncio.Semaphore(WINDOW)
+    slots = asyncio.Semaphore(WINDOW_SIZE)
 
-    async def within(step: int) -> None:
+    async def run_in_slot(step: int) -> None:
         async with slots:
             await run_step(step)
 
-    await asyncio.gather(*(within(step) for step in range(count)))
+    await asyncio.gather(*(run_in_slot(step) for step in range(count)))

@@ -1,4 +1,4 @@
-"""What is compared: each tree as our plan, and by hand."""
+"""The compared cases: each tree as a plan, and as hand-written workflows."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -7,15 +7,17 @@ from temporalio.client import Client
 
 from bench.bare import TASK_QUEUE, BarePlan, Tree
 from bench.noop import noop
-from temporal_plans.domain.plan import ActivityWork, PhaseSpec, StepSpec, StrategySpec
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.cluster import PLANS_QUEUE
-from temporal_plans.messages.plan import PlanInput, PlanResult
+from temporal_plans.domain.kinds.activity import ActivityWork
+from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
+from temporal_plans.messages.addresses import PLANS_QUEUE
+from temporal_plans.messages.plans import PlanInput, PlanResult
 
 
 @dataclass(frozen=True)
 class Case:
-    """``run`` runs its tree once as the workflow with the given id. ``floor`` names the other."""
+    """``run`` runs the tree once, as the workflow with this id. ``floor`` names its baseline."""
 
     name: str
     tree: Tree
@@ -32,11 +34,11 @@ async def run_plan(client: Client, id: str, tree: Tree) -> None:
         "Plan", plan(tree), id=id, task_queue=PLANS_QUEUE, result_type=PlanResult
     )
     if result.status is not Status.COMPLETE:
-        raise RuntimeError(f"{id} ended {result.status}, not COMPLETE")
+        raise RuntimeError(f"{id}: the plan ended {result.status}, not COMPLETE")
 
 
 def plan(tree: Tree) -> PlanInput:
-    """The tree as anybody would write it."""
+    """Return the tree as a plan."""
     strategy = StrategySpec(name="serial" if tree.serial else "parallel")
     steps = tuple(
         StepSpec(name=f"step-{index}", work=ActivityWork(type=noop.__name__))
@@ -54,7 +56,8 @@ def plan(tree: Tree) -> PlanInput:
 
 
 def step_cases(phases: int, steps: int, serial_steps: int) -> list[Case]:
-    """The wide tree and the serial one, both with a workflow a step and without; floors first."""
+    """Return the wide and the serial tree, each with a workflow per step and inline; baselines
+    first."""
     wide = Tree(phases, steps)
     serial = Tree(1, serial_steps, serial=True)
     return [

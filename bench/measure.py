@@ -1,4 +1,4 @@
-"""Rounds of all cases in turn, so that whatever the machine does meanwhile befalls each alike."""
+"""Runs all cases in turn in each round, so that other load on the machine affects all alike."""
 
 import asyncio
 import time
@@ -12,12 +12,12 @@ from temporalio.client import Client
 from bench.cases import Case
 from bench.processes import CpuTime, Processes, cpu_time
 
-_LIMIT = 300  # seconds that one run may take
+_RUN_TIMEOUT = 300  # seconds
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one case; seconds from the start of its workflow to its result."""
+    """One run of one case; ``seconds`` from the start of its workflow to its result."""
 
     case: Case
     seconds: float
@@ -25,13 +25,13 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Steps a second."""
+        """Steps per second."""
         return self.case.tree.size / self.seconds
 
 
 @dataclass(frozen=True)
 class Result:
-    """All runs of one case. ``ratios`` are its rates by its floor's, round by round."""
+    """All runs of one case. ``ratios`` are its rates divided by its baseline's, for each round."""
 
     case: Case
     runs: tuple[Run, ...]
@@ -50,7 +50,7 @@ class Result:
         return median(self.ratios) if self.ratios else None
 
     def cpu_ms(self, of: Callable[[CpuTime], float]) -> float | None:
-        """Milliseconds of CPU a step."""
+        """Return the milliseconds of CPU time per step."""
         times = [of(run.cpu) for run in self.runs if run.cpu]
         return 1000 * median(times) / self.case.tree.size if times else None
 
@@ -60,11 +60,11 @@ async def measure(
     processes: Processes,
     cases: Sequence[Case],
     rounds: int,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> list[Result]:
-    """Run every case once small to warm up, then ``rounds`` times, another one first each time.
+    """Run every case once in small to warm up, then ``rounds`` times, each round from another case.
 
-    ``tell`` hears of every run. TimeoutError for one that does not end.
+    ``report`` receives a line for every run. Raises TimeoutError for a run that does not end.
     """
     for case in cases:
         small = replace(case.tree, phases=1, steps=min(2, case.tree.steps))
@@ -74,7 +74,7 @@ async def measure(
         turn = number % len(cases)
         for case in (*cases[turn:], *cases[:turn]):
             run = await _run(client, processes, case, number)
-            tell(f"round {number + 1} of {rounds}: {case.name}, {run.rate:.1f} steps/s")
+            report(f"round {number + 1} of {rounds}: {case.name}, {run.rate:.1f} steps/s")
             runs.append(run)
     return [_result(case, runs) for case in cases]
 
@@ -84,10 +84,10 @@ async def _run(client: Client, processes: Processes, case: Case, number: int) ->
     before = cpu_time(processes)
     start = time.perf_counter()
     try:
-        async with asyncio.timeout(_LIMIT):
+        async with asyncio.timeout(_RUN_TIMEOUT):
             await case.run(client, id, case.tree)
     except TimeoutError:
-        raise TimeoutError(f"{id} did not end within {_LIMIT} s") from None
+        raise TimeoutError(f"{id} did not end within {_RUN_TIMEOUT} s") from None
     seconds = time.perf_counter() - start
     after = cpu_time(processes)
     return Run(case, seconds, after.since(before) if after and before else None)

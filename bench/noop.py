@@ -1,4 +1,4 @@
-"""The work of every step here: none, so that all that is measured is the engine."""
+"""An activity without work, so that only the engine is measured."""
 
 from temporalio import activity
 

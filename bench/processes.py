@@ -1,4 +1,4 @@
-"""The server and the worker that are measured, and the CPU time that each takes."""
+"""The measured server and worker processes, and their CPU time."""
 
 import asyncio
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from temporal_plans.worker.dev import DevServer
 
-_START = 60  # seconds
-_TICKS = os.sysconf("SC_CLK_TCK")
+_START_TIMEOUT = 60  # seconds
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Seconds of CPU, of all threads, since each process started."""
+    """Seconds of CPU time of each process and its threads, since its start."""
 
     server: float
     worker: float
@@ -35,7 +35,7 @@ class CpuTime:
 
 @asynccontextmanager
 async def running(directory: Path) -> AsyncGenerator[Processes]:
-    """A fresh server on a database file in ``directory``, and a worker in a process of its own."""
+    """Run a new server with a database file in ``directory``, and a worker process."""
     async with DevServer(database=directory / "bench.db") as server:
         worker = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bench.worker", server.address),
@@ -53,14 +53,14 @@ async def running(directory: Path) -> AsyncGenerator[Processes]:
 
 async def _ready(worker: asyncio.subprocess.Process) -> None:
     assert worker.stdout is not None
-    async with asyncio.timeout(_START):
-        said = await worker.stdout.readline()
-    if said != b"ready\n":
+    async with asyncio.timeout(_START_TIMEOUT):
+        line = await worker.stdout.readline()
+    if line != b"ready\n":
         raise RuntimeError(f"the worker did not start; its exit code is {await worker.wait()}")
 
 
 def cpu_time(processes: Processes) -> CpuTime | None:
-    """Where /proc tells it, so on Linux; None elsewhere."""
+    """Return the CPU times from /proc; None where there is no /proc."""
     try:
         return CpuTime(_seconds(processes.server), _seconds(processes.worker))
     except OSError:
@@ -70,4 +70,4 @@ def cpu_time(processes: Processes) -> CpuTime | None:
 def _seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     user, system = fields[11], fields[12]  # proc(5): fields 14 and 15, two are before the ")"
-    return (int(user) + int(system)) / _TICKS
+    return (int(user) + int(system)) / _TICKS_PER_SECOND

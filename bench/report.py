@@ -1,4 +1,4 @@
-"""Results as a table for people and as JSON for comparing."""
+"""Reports the results as a table and as JSON."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.bare import WINDOW
+from bench.bare import WINDOW_SIZE
 from bench.measure import Result
 from temporal_plans.worker.dev import DYNAMIC_CONFIG, SQLITE_PRAGMAS
 
@@ -21,7 +21,7 @@ _PACKAGES = ("temporal-plans", "temporalio", "pydantic")
 
 
 def conditions(server: Path) -> dict[str, Any]:
-    """Under which the numbers hold: machine, versions, and how the server differs from a plain one.
+    """Return the conditions of the measurement: machine, versions, and the server's settings.
 
     ``server`` is the server's executable.
     """
@@ -41,12 +41,12 @@ def conditions(server: Path) -> dict[str, Any]:
             "dynamic_config": dict(DYNAMIC_CONFIG),
             "sqlite_pragmas": dict(SQLITE_PRAGMAS),
         },
-        "bare_window": WINDOW,
+        "bare_window": WINDOW_SIZE,
     }
 
 
-def as_json(results: Sequence[Result], about: dict[str, Any]) -> dict[str, Any]:
-    return {**about, "cases": [_case(result) for result in results]}
+def as_json(results: Sequence[Result], environment: dict[str, Any]) -> dict[str, Any]:
+    return {**environment, "cases": [_case(result) for result in results]}
 
 
 def _case(result: Result) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _case(result: Result) -> dict[str, Any]:
     }
 
 
-def print_table(results: Sequence[Result], about: dict[str, Any], console: Console) -> None:
+def print_table(results: Sequence[Result], environment: dict[str, Any], console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("case", no_wrap=True)
     for heading in ("steps", "steps/s", "from - to", "of bare", "server ms", "worker ms"):
@@ -87,12 +87,12 @@ def print_table(results: Sequence[Result], about: dict[str, Any], console: Conso
             _number(result.cpu_ms(lambda cpu: cpu.worker), ".1f"),
         )
     console.print(table)
-    machine, versions = about["machine"], about["versions"]
+    machine, versions = environment["machine"], environment["versions"]
     rounds = len(results[0].runs) if results else 0
-    console.print(f"Medians of {rounds} rounds, the cases in turn; ms are CPU time a step.")
+    console.print(f"Medians of {rounds} rounds, the cases in turn; ms are CPU time per step.")
     console.print(f"{machine['cores']} cores, {machine['processor']}, {machine['system']}")
     console.print(", ".join(f"{name} {value}" for name, value in versions.items()))
-    console.print(f"Server: {_flags(about['server_flags'])}", markup=False)
+    console.print(f"Server: {_flags(environment['server_flags'])}", markup=False)
 
 
 def _flags(flags: dict[str, dict[str, str]]) -> str:
@@ -113,5 +113,5 @@ def _processor() -> str:
 
 
 def _server_version(server: Path) -> str:
-    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True)
-    return said.stdout.strip().removeprefix("temporal version ")
+    output = subprocess.run([server, "--version"], capture_output=True, text=True, check=True)
+    return output.stdout.strip().removeprefix("temporal version ")

@@ -1,7 +1,7 @@
 """The worker process: ``python -m bench.worker HOST:PORT``.
 
-One worker for the bare workflows and one for plans, alike but for the plugin. It says ``ready`` on
-standard output and ends when standard input does, so that it never outlives the benchmark.
+One worker for the bare workflows and one for plans, equal except for the plugin. The process prints
+``ready`` and exits when standard input closes, so that it never outlives the benchmark.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from bench.bare import TASK_QUEUE, BarePhase, BarePlan, BareStep
 from bench.noop import noop
-from temporal_plans.client.connection import Connection, connect
-from temporal_plans.messages.cluster import PLANS_QUEUE
-from temporal_plans.worker.main import CACHED_WORKFLOWS
+from temporal_plans.client.temporal.connection import Connection, connect
+from temporal_plans.messages.addresses import PLANS_QUEUE
+from temporal_plans.worker.main import CACHE_SIZE
 from temporal_plans.worker.plugin import PlansPlugin
 
 
@@ -25,8 +25,8 @@ async def main(address: str) -> None:
         task_queue=TASK_QUEUE,
         workflows=[BarePlan, BarePhase, BareStep],
         activities=[noop],
-        max_cached_workflows=CACHED_WORKFLOWS,
-        # The sandbox as the plugin sets it up: our own modules are loaded once.
+        max_cached_workflows=CACHE_SIZE,
+        # As the plugin sets the sandbox up: our own modules are loaded once.
         workflow_runner=SandboxedWorkflowRunner(
             restrictions=SandboxRestrictions.default.with_passthrough_modules("bench")
         ),
@@ -35,7 +35,7 @@ async def main(address: str) -> None:
         await connect(connection, plugins=[PlansPlugin()]),
         task_queue=PLANS_QUEUE,
         activities=[noop],
-        max_cached_workflows=CACHED_WORKFLOWS,
+        max_cached_workflows=CACHE_SIZE,
     )
     async with bare, plans:
         print("ready", flush=True)

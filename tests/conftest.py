@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from temporalio.worker import Worker
 
+import properties
+
+properties.register()  # before pytest loads the one that it is told
+
 UNIT = Path(__file__).parent / "unit"
 
 
@@ -25,12 +29,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--soak-seed", type=int, default=1, help="what the soak test does, and in which order"
     )
+    parser.addoption(
+        "--fuzz-inputs", type=int, default=320, help="malformed inputs to workflows (default: 320)"
+    )
+    parser.addoption("--fuzz-seed", type=int, default=1, help="which malformed inputs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "cached(reason): makes no sense with --no-workflow-cache, or takes minutes, and is skipped",
+    )
+    config.addinivalue_line(
+        "markers", "engine(**settings): what EngineSettings the test's own worker has"
+    )
+    config.addinivalue_line(
+        "markers", "deadlines(**deadlines): the Deadlines of the test's gateway"
     )
     config.addinivalue_line(
         "markers", "long: takes minutes, much of which it waits: begun first, others run beside it"

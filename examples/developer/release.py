@@ -1,4 +1,4 @@
-"""The plan of release.yml in Python, for which a list of servers is enough.
+"""The plan of release.yml in Python, made from a list of servers.
 
 python release.py > release.json    writes it as a plan file
 """
@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from activities.site import Installation, Release, build_site, install_site
 from workflows.close_release import CloseRelease
 
-from temporal_plans import build
-from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.sdk import PlanSpec, build
 
 SERVERS = ("a-web1", "a-web2", "b-web1", "b-web2")
 RELEASE = Release(version="${VERSION}", root="${ROOT}")
@@ -48,9 +47,11 @@ def release_plan() -> PlanSpec:
                 "ROOT", default="site", description="the folder that the web servers serve"
             ),
             build.parameter(
-                "URL", default="http://127.0.0.1:8099", description="where they serve it"
+                "URL", default="http://127.0.0.1:8099", description="the URL of the web servers"
             ),
-            build.parameter("EVERY", default="2s", description="how often a server is looked at"),
+            build.parameter(
+                "EVERY", default="2s", description="interval of the checks of a server"
+            ),
             build.parameter(
                 "WITHIN",
                 default="1m",

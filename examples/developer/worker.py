@@ -1,6 +1,6 @@
-"""The worker of this project: it runs plans, and all that our plans use.
+"""The worker of this project: it runs plans, and the workflows and activities that they use.
 
-It finds its Temporal server as the ``temporal`` CLI does (TEMPORAL_ADDRESS ...).
+The connection is configured as that of the ``temporal`` CLI (TEMPORAL_ADDRESS ...).
 """
 
 import asyncio
@@ -16,8 +16,7 @@ from workflows.house_rules import asked_first, readiness_checked, smoke_tested
 from workflows.http_check import http_check
 from workflows.zones import zone_by_zone
 
-from temporal_plans.client import connect
-from temporal_plans.worker.plugin import PlansPlugin
+from temporal_plans.sdk import PlansPlugin, connect
 
 STRATEGIES = {"zone-by-zone": zone_by_zone}
 STEP_KINDS = {"http-check": http_check}

@@ -14,18 +14,20 @@ from uuid import uuid4
 from temporalio.client import Client
 
 from pauses import PATIENCE
-from temporal_plans.activities.agent.layout import TaskDir, WorkDir
-from temporal_plans.activities.agent.outbox import Outbox
-from temporal_plans.activities.agent.pods import PodSource
-from temporal_plans.activities.agent.preparation import Preparation
-from temporal_plans.activities.agent.rlimits import may_raise
-from temporal_plans.activities.agent.runner import TaskRunner
-from temporal_plans.activities.agent.secrets import Secrets, secret_provider
-from temporal_plans.activities.agent.settings import AgentSettings
-from temporal_plans.domain.cluster import Reservation, ReservedResource
-from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, TaskSpec
-from temporal_plans.domain.task import TaskState, TaskStatus
-from temporal_plans.messages.cluster import LaunchInput, TaskLaunch
+from temporal_plans.activities.agent.host.layout import TaskDir, WorkDir
+from temporal_plans.activities.agent.host.pods import PodSource
+from temporal_plans.activities.agent.host.preparation import Preparation
+from temporal_plans.activities.agent.host.runner import TaskRunner
+from temporal_plans.activities.agent.host.settings import AgentSettings
+from temporal_plans.activities.agent.host.status_outbox import StatusOutbox
+from temporal_plans.activities.agent.sandbox.rlimits import can_raise_rlimits
+from temporal_plans.activities.agent.sandbox.secrets import Secrets, secret_provider
+from temporal_plans.domain.cluster.reservations import Reservation, ReservedResource
+from temporal_plans.domain.services.spec import PodSpec, ResourceSet, TaskSpec
+from temporal_plans.domain.tasks.goal import Goal
+from temporal_plans.domain.tasks.launch import TaskLaunch
+from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
+from temporal_plans.messages.tasks import LaunchInput
 
 T = TypeVar("T")
 
@@ -54,6 +56,7 @@ def reservation(*resources: ReservedResource, **more: Any) -> Reservation:
         pod="hello",
         index=0,
         agent="a1",
+        queue="agent/a1",
         hostname="host1",
         resources=resources,
         created=datetime.now(UTC),
@@ -75,7 +78,8 @@ def order(
     tasks: Mapping[str, str] | None = None,
     **more: Any,
 ) -> LaunchInput:
-    """The order to launch the pod's first task under an id, or ``tasks`` (name by task id)."""
+    """The order to launch the pod's first task under an id, or ``tasks`` (name by task id), in a
+    reservation of its own unless one is ``held``."""
     launches = tasks or {task_id or f"hello__{uuid4().hex}": pod.tasks[0].name}
     fields: dict[str, Any] = {"report_to": "service/hello-world"} | more
     return LaunchInput(
@@ -83,7 +87,7 @@ def order(
         inline=pod,
         pod=pod.type,
         index=0,
-        reservation=held or reservation(),
+        reservation=held or reservation(id=uuid4().hex),
         tasks=tuple(TaskLaunch(task_id=key, task=name) for key, name in launches.items()),
         **fields,
     )
@@ -108,8 +112,8 @@ class Bench:
             self.settings,
             self.work_dir,
             PodSource(cast(Client, None)),  # every order of these tests brings its pod
-            Preparation(self.settings, self.work_dir, secrets, None, may_raise()),
-            lambda delivered: Outbox(self._send, delivered),
+            Preparation(self.settings, self.work_dir, secrets, None, can_raise_rlimits()),
+            lambda delivered: StatusOutbox(self._send, delivered),
             lambda task_id: None,
         )
         self.runner.start()

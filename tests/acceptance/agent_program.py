@@ -8,8 +8,9 @@ import sys
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from temporal_plans.activities.agent.main import AgentCannotRun, run_agent
-from temporal_plans.activities.agent.settings import AgentSettings
+from temporal_plans.activities.agent.host.main import run_agent
+from temporal_plans.activities.agent.host.registration import AgentCannotRun
+from temporal_plans.activities.agent.host.settings import AgentSettings
 
 
 async def main(address: str, settings: str) -> None:

@@ -22,14 +22,14 @@ from temporalio.service import RPCError
 from acceptance import real_tasks
 from acceptance.programs import Member, Program, Said, Server, run
 from pauses import PATIENCE, Pauses
-from temporal_plans.client.connection import Connection, ServerUnreachableError, connect
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.domain.cluster import AgentState
-from temporal_plans.domain.commands import Command, Outcome, Verb
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.cluster import PoolStatus, ReleaseRequest
-from temporal_plans.messages.plan import PhaseView, PlanView, StepView
+from temporal_plans.client.temporal.connection import Connection, ServerUnreachableError, connect
+from temporal_plans.domain.cluster.agents import AgentState
+from temporal_plans.domain.plans.commands import Command, Outcome, Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.plan_views import PhaseView, PlanView, StepView
+from temporal_plans.messages.pools import PoolStatus, ReleaseRequest
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(sys.executable).parent
@@ -302,7 +302,9 @@ class Cluster:
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """Ours without what would point elsewhere, and with the commands of this environment."""
         kept = {
-            name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL")
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("TEMPORAL") and name != "COLUMNS"
         }
         return {
             **kept,
@@ -344,7 +346,7 @@ def steps(view: PlanView) -> dict[str, StepView]:
 
 
 def statuses(view: PhaseView) -> str:
-    """``C,W,P,P``: the statuses of a phase's steps by the letters of the reference's tables."""
+    """``C,W,P,P``: the statuses of a phase's steps by the letters of behaviour 1.6."""
     letters = {
         Status.COMPLETE: "C",
         Status.PENDING: "P",

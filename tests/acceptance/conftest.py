@@ -1,9 +1,10 @@
 """Clusters of real processes for the tests of this ring."""
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 
 import pytest
 
+from acceptance.agent_bench import Bench, bench
 from acceptance.cluster import Cluster, running_cluster
 
 
@@ -19,6 +20,13 @@ async def fresh_cluster() -> AsyncIterator[Cluster]:
     """One of its own for a test that does."""
     async with running_cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture
+async def agent() -> AsyncGenerator[Bench, None]:
+    """An agent of the test's own, without a Temporal server."""
+    async with bench() as made:
+        yield made
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,10 +11,11 @@ from contextlib import suppress
 from temporalio.worker import Worker
 
 from temporal_plans.client import connect
-from temporal_plans.domain.plan import ApprovalWork, PhaseSpec, PlanSpec, StepSpec
-from temporal_plans.domain.recovery import FailedPod
-from temporal_plans.domain.recovery_book import RecoverySituation
-from temporal_plans.domain.service import ServiceSpec
+from temporal_plans.domain.kinds.approval import ApprovalWork
+from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
+from temporal_plans.domain.services.recovery.book import RecoverySituation
+from temporal_plans.domain.services.recovery.failed import FailedPod
+from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.worker.plugin import PlansPlugin
 
 

@@ -20,7 +20,8 @@ async def assert_all_replays(
 ) -> None:
     """Replay all workflows that a visibility query finds, open ones included."""
     client = await Client.connect(address)
-    replayer = Replayer(workflows=[], plugins=[plugin or PlansPlugin()])
+    # Without a deadlock timeout: plans of 20,000 steps take seconds on a busy machine.
+    replayer = Replayer(workflows=[], plugins=[plugin or PlansPlugin()], debug_mode=True)
     histories = client.list_workflows(query).map_histories()
     replayed, faults = 0, list[str]()
     async with replayer.workflow_replay_iterator(histories) as results:

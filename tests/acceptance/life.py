@@ -11,18 +11,18 @@ from acceptance import real_tasks
 from acceptance.cluster import Cluster, statuses, steps
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.services import Deployment
-from temporal_plans.domain.backoff import Backoff
-from temporal_plans.domain.cluster import Reservation
-from temporal_plans.domain.commands import Outcome, Verb
-from temporal_plans.domain.pod_verb import PodVerb
-from temporal_plans.domain.service import ServiceSpec
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
-from temporal_plans.domain.task_record import TaskRecord
-from temporal_plans.loading.service import load_service_text
-from temporal_plans.messages.plan import PlanView
-from temporal_plans.messages.service import DeployResult, PodView
+from temporal_plans.client.verbs.services import Deployment
+from temporal_plans.domain.cluster.reservations import Reservation
+from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.plans.commands import Outcome, Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.pod_verb import PodVerb
+from temporal_plans.domain.services.records import TaskRecord
+from temporal_plans.domain.services.spec import ServiceSpec
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.loading.services.service import load_service_text
+from temporal_plans.messages.plan_views import PlanView
+from temporal_plans.messages.services import DeployResult, PodView
 
 LOOP = "sleep 3600"
 """The command of a task that runs for ever."""

@@ -91,6 +91,11 @@ class Member(Protocol):
     async def kill(self) -> None: ...
     async def stop(self) -> None: ...
 
+    @property
+    def pid(self) -> int | None:
+        """Its process id; None when it does not run."""
+        ...
+
 
 class Program:
     """A command of ours that runs until it is told to stop."""
@@ -107,6 +112,10 @@ class Program:
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self.alive else None
 
     async def start(self) -> None:
         assert not self.alive, f"{self._program.name} runs already"
@@ -140,6 +149,10 @@ class Server:
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int | None:
+        return self._running.pid if self._running is not None else None
 
     async def start(self) -> None:
         assert self._running is None, "the server runs already"

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
-from temporal_plans.activities.agent.layout import WorkDir
+from temporal_plans.activities.agent.host.layout import WorkDir
 
 _SANDBOX = "sandbox"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from acceptance.cluster import Cluster, Machine, running_cluster, steps
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.plan_views import PlanView
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ async def test_an_agent_removed_with_its_tasks_leaks_nothing_when_it_comes_back(
     said = await cluster.plan("remove-agent", "one", code=1)
     assert "holds 1 reservations" in said.err
     said = await cluster.plan("remove-agent", "one", "--force")
-    assert "agent one has been removed from pool default\n1 reservations were given up" in said.out
+    assert "agent one has been removed from pool default\n1 reservations were released" in said.out
     await cluster.until("nothing is left of it", cluster.pool, lambda pool: not pool.agents)
     assert list(cluster.running()) == [first], "nobody is there to end it yet"
     await cluster.agents["one"].start()
@@ -71,3 +71,12 @@ async def test_an_agent_removed_with_its_tasks_leaks_nothing_when_it_comes_back(
 
     await cluster.until("only the new one runs", running, lambda now: now == [task(again)])
     assert (await cluster.pool()).reserved == 1
+
+
+async def test_a_command_that_takes_too_long_is_killed_for_that(one_agent: Cluster) -> None:
+    cluster = one_agent
+    command = "{cmd: sleep 1000, timeout: 1s, retries: 0}"
+    await cluster.plan("run", str(plan_file(cluster, "slow", command)), "--id", "slow")
+    view = await cluster.until_status("slow", Status.ERROR)
+    assert "timed out after 1 s" in steps(view)["disk"].message
+    assert "was cancelled" not in steps(view)["disk"].message

@@ -66,8 +66,13 @@ class Plan:
 
 
 def environment(address: str = "127.0.0.1:1") -> dict[str, str]:
-    """Of this machine's Temporal settings, nothing; by default no server is there."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL")}
+    """Of this machine's Temporal settings and of its terminal, nothing; by default no server is
+    there."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TEMPORAL") and name != "COLUMNS"
+    }
     path = os.pathsep.join([str(PROGRAMS), kept.get("PATH", "")])
     return {**kept, "PATH": path, "TEMPORAL_ADDRESS": address, "LC_ALL": "C.UTF-8"}
 
@@ -168,6 +173,21 @@ def test_dev_that_is_killed_ends_its_tasks(tmp_path: Path) -> None:
     with up(plan, words) as running:
         assert "Not running: 3 tasks of service hello-world." in running.output
         assert "temporal-plan show recovery -s hello-world" in running.output
+    until(lambda: processes_in(tmp_path) == [], "what dev ran has ended")
+
+
+def test_dev_without_a_worker_leaves_the_plans_to_yours(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    port = str(free_port())
+    plan = Plan(environment(f"127.0.0.1:{port}"), tmp_path)
+    with up(plan, ("dev", "--no-worker", "--no-ui", "--port", port)) as running:
+        assert "none: run yours on task queue plans" in running.output
+        worker = plan.start("worker")
+        try:
+            until(lambda: "agent-1" in plan("agents").stdout, "the agent has registered")
+        finally:
+            worker.process.terminate()
+            worker.process.wait(PATIENCE)
     until(lambda: processes_in(tmp_path) == [], "what dev ran has ended")
 
 
@@ -288,7 +308,7 @@ def test_a_plan_of_ones_own(dev: Plan, tmp_path: Path) -> None:
     assert waiting.process.wait(PATIENCE) == 1
     assert waiting.output.startswith('Plan "drill" is under way.\n')
     assert waiting.output.endswith(
-        "\nThe plan goes on; see it with `temporal plan show drill --watch`.\n"
+        "\nThe plan keeps running; watch it with `temporal plan show drill --watch`.\n"
     )
     assert "'drill' is running" in dev("run", str(path)).stderr
     done = dev("continue", "drill", "go", "ask", "--reason", "yes")

@@ -1,4 +1,4 @@
-"""Service files from the field deploy on three agents (reference 2.6, 5.2, 14.5).
+"""Service files from the field deploy on three agents (behaviour 2.6, 5.2).
 
 The files are not part of this project; where they are not, these tests are skipped.
 """
@@ -15,12 +15,13 @@ from itertools import pairwise
 import pytest
 
 from acceptance.cluster import ROOT, Cluster, Machine, phase, statuses, steps
-from temporal_plans.activities.agent.rlimits import may_raise
-from temporal_plans.cli.deployment import deployment
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.activities.agent.sandbox.rlimits import can_raise_rlimits
+from temporal_plans.cli.inputs.deployment import deployment
+from temporal_plans.cli.inputs.files import ServiceFileOptions
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.messages.plan_views import PlanView
 
 CORPUS = ROOT.parent / "shared" / "corpus" / "dcos"
 
@@ -45,7 +46,9 @@ def deployed(cluster: Cluster) -> Deployed:
         values = {**quick, **_what_the_machine_asks(), **values}
         given = [f"{name}={value}" for name, value in values.items()]
         try:
-            what = deployment(CORPUS / file, given, [CORPUS / "helloworld.env"], by="test")
+            what = deployment(
+                ServiceFileOptions(CORPUS / file, given, [CORPUS / "helloworld.env"]), by="test"
+            )
             result = await (await cluster.client()).deploy(what)
             assert not result.outcome.refused, result
             if wait:
@@ -64,7 +67,7 @@ def _what_the_machine_asks() -> dict[str, object]:
     if os.geteuid() != 0:
         values["FRAMEWORK_USER"] = getpass.getuser()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if not may_raise() and 0 <= hard < 128_000:
+    if not can_raise_rlimits() and 0 <= hard < 128_000:
         for pod in ("HELLO", "WORLD"):
             for kind in ("SOFT", "HARD"):
                 values[f"{pod}_RLIMIT_NOFILE_{kind}"] = hard
@@ -177,7 +180,7 @@ CUSTOM_STEPS = [
 async def test_custom_steps(
     cluster: Cluster, deployed: Deployed, strategy: str, order: str, names: list[str]
 ) -> None:
-    """The table of reference 5.2; tasks that end at once are started again by the plan."""
+    """The table of behaviour 5.2; tasks that end at once are started again by the plan."""
     async with deployed(
         "custom_steps.yml", DEPLOY_STRATEGY=strategy, DEPLOY_STEPS=order
     ) as service:
@@ -204,7 +207,7 @@ def _started(view: PlanView, step: str) -> datetime:
 
 
 async def test_canary(cluster: Cluster, deployed: Deployed) -> None:
-    """Reference 14.5, test_canary_strategy (1) to (6)."""
+    """Compatibility 14.5, test_canary_strategy (1) to (6)."""
     # The file gives every hello pod the port 9999, so four of them need four machines.
     await cluster.add(Machine("four", "four.example"))
     try:
@@ -243,7 +246,7 @@ async def _canary(cluster: Cluster, plan: str, service: str) -> None:
     await becomes(first, hello[:1])  # (2)
 
     said = await cluster.plan("continue", "deploy", "-s", service, code=1)
-    assert "Nothing changed" in said.both  # (3), and it says so (DESIGN 8)
+    assert "nothing changed" in said.both  # (3), and it says so (design 8)
     assert "hello-deploy" in said.both
     await becomes(first, hello[:1])
 
@@ -316,7 +319,8 @@ async def test_sidecars(cluster: Cluster, deployed: Deployed) -> None:
 
 
 async def test_manual_plans(cluster: Cluster, deployed: Deployed) -> None:
-    """Three plans on pods of their own, started at the same time (14.5, test_parallel_plans)."""
+    """Three plans on pods of their own, started at the same time (compatibility 14.5,
+    test_parallel_plans)."""
     async with deployed("plan.yml") as service:
         plans = [f"manual-plan-{i}" for i in range(3)]
         for plan in plans:

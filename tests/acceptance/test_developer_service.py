@@ -9,7 +9,7 @@ import pytest
 from acceptance.cluster import ROOT, Cluster, Machine, phase, running_cluster, steps
 from acceptance.life import Life
 from acceptance.programs import Program, free_port
-from temporal_plans.domain.status import Status
+from temporal_plans.domain.plans.status import Status
 
 PROJECT = ROOT / "examples" / "developer"
 WEB = PROJECT / "web.yml"

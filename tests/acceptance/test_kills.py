@@ -25,7 +25,7 @@ import pytest
 from acceptance import real_tasks
 from acceptance.cluster import Cluster, running_cluster, steps
 from acceptance.histories import assert_all_replays
-from temporal_plans.domain.status import Status
+from temporal_plans.domain.plans.status import Status
 
 SERVICE = "thirty"
 PLAN = f"{SERVICE}/deploy"

@@ -4,7 +4,8 @@ import asyncio
 
 from acceptance.cluster import Cluster, steps
 from acceptance.life import Life, PodVerb, living
-from temporal_plans.domain.status import Status
+from temporal_plans.api.dialect import http_code
+from temporal_plans.domain.plans.status import Status
 
 TWO_PODS = """
 name: {{NAME}}
@@ -148,7 +149,7 @@ async def test_a_refused_change_shows_in_the_plan(cluster: Cluster) -> None:
         await life.deployed(FIRST)
         before = await life.ids()
         result = await life.deploy({**FIRST, "HELLO_COUNT": 0})
-        assert result.outcome.code == 417
+        assert http_code(result.outcome) == 417
         view = await cluster.until_status("refusing/deploy", Status.ERROR)
         text = "New config's PodSpec named 'hello' has 0 tasks, expected >=1 tasks"
         assert any(text in error for error in view.errors)

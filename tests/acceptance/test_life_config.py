@@ -1,6 +1,6 @@
-"""Changes of a service's configuration, on real agents (reference 5.4 to 5.9).
+"""Changes of a service's configuration, on real agents (behaviour 5.4 to 5.9).
 
-Which row of the reference's scenario tests is where: docs/compatibility.md.
+Which scenario of the followed system is where: docs/compatibility.md.
 """
 
 import pytest
@@ -8,10 +8,11 @@ import pytest
 from acceptance.cluster import Cluster, steps
 from acceptance.life import LOOP, READY, PodVerb, living
 from acceptance.programs import free_port
-from temporal_plans.client.services import Deployment
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.errors import SpecError
-from temporal_plans.domain.status import Status
+from temporal_plans.api.dialect import http_code
+from temporal_plans.client.verbs.services import Deployment
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.values.refusal import SpecError
 
 UPDATE = f"""
 name: {{{{NAME}}}}
@@ -204,9 +205,9 @@ async def test_placement_that_nobody_can_read(cluster: Cluster) -> None:
         bad = good.but(pods=tuple(pod.but(placement=nowhere) for pod in good.pods))
         client = await life.client()
         refused = await client.deploy(Deployment(spec=bad))
-        assert refused.outcome.code == 417
+        assert http_code(refused.outcome) == 417
         assert refused.change is not None
-        paths = [problem.path for problem in refused.change.problems]
+        paths = [problem.field for problem in refused.change.problems]
         assert paths == ["pods.hello.placement", "pods.world.placement"]
         await cluster.until(
             "it is not there", client.services, lambda services: "lost-place" not in services
@@ -215,7 +216,7 @@ async def test_placement_that_nobody_can_read(cluster: Cluster) -> None:
         await life.deployed(values)
         await life.until_running(*SERVERS)
         before = await life.ids()
-        assert (await client.deploy(Deployment(spec=bad))).outcome.code == 417
+        assert http_code((await client.deploy(Deployment(spec=bad))).outcome) == 417
         view = await cluster.until_status("lost-place/deploy", Status.ERROR)
         assert all("NEAR" in error for error in view.errors)
         assert await life.ids() == before
@@ -328,7 +329,7 @@ plans:
 
 
 async def test_canaries_stand_before_what_changes(cluster: Cluster) -> None:
-    """Reference 14.5, test_canary_strategy (7) and (8)."""
+    """Compatibility 14.5, test_canary_strategy (7) and (8)."""
     world = ("world-0-server", "world-1-server")
     hello = [f"hello-{i}-server" for i in range(4)]
     async with living(cluster, "canaries", CANARY) as life:
@@ -374,7 +375,7 @@ plans:
 
 
 async def test_a_task_that_no_plan_has_is_off(cluster: Cluster) -> None:
-    """Reference 4.4: it is killed, and it comes back where it was."""
+    """Behaviour 4.4: it is killed, and it comes back where it was."""
     async with living(cluster, "switched", SWITCHED) as life:
         await life.deployed({"STEPS": "[[a], [b]]"})
         await life.until_running("hello-0-a", "hello-0-b")

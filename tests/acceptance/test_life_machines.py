@@ -1,7 +1,7 @@
 """What a service lives through when processes and machines die, and with a developer's own code
-(reference 5.6, 6.2 to 6.10, 7.3, 8.2, 14.5).
+(behaviour 5.6, 6.2 to 6.10, 7.3, 8.2).
 
-Which row of the reference's scenario tests is where: docs/compatibility.md.
+Which scenario of the followed system is where: docs/compatibility.md.
 """
 
 import sys
@@ -15,12 +15,12 @@ from acceptance import real_tasks
 from acceptance.cluster import Cluster, Machine, phase, running_cluster, steps
 from acceptance.life import LOOP, READY, Life, PodVerb, living, shown
 from acceptance.programs import Program
-from temporal_plans.domain.cluster import AgentState
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
-from temporal_plans.messages.cluster import PoolStatus
-from temporal_plans.messages.plan import PhaseView, PlanView
+from temporal_plans.domain.cluster.agents import AgentState
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.messages.plan_views import PhaseView, PlanView
+from temporal_plans.messages.pools import PoolStatus
 
 POOL = '{"check-owners-every": "5s", "grace": "1s", "heartbeat": "4s", "give-up": "8s"}'
 WORKER = Path(__file__).with_name("developers_worker.py")
@@ -156,7 +156,7 @@ async def test_a_lost_machine(machines: Cluster) -> None:
         kill, *unreserve, erase = phase(view, "extra-1").steps
         assert (kill.status, erase.status) == (Status.COMPLETE, Status.PENDING)
         said = await machines.plan("explain", "decommission", "-s", "bereft")
-        assert "agent four (four.example) is LOST: bring it back" in " ".join(said.out.split())
+        assert "agent four (four.example) is LOST: start the agent" in " ".join(said.out.split())
         for step in unreserve:
             await life.command(Verb.FORCE_COMPLETE, "decommission", "extra-1", step.name)
         await life.until_complete("decommission")
@@ -237,7 +237,7 @@ async def test_an_uninstall_does_not_wait_for_a_dead_machine_without_a_word(
         await life.command(Verb.FORCE_COMPLETE, "deploy", host)
         await life.until_complete("deploy")
         client = await life.client()
-        assert await client.gone("dying")
+        assert await client.wait_until_gone("dying")
         await machines.agents["four"].start()  # and it ends what it was left with
         await life.until_gone()
 
@@ -270,7 +270,7 @@ pods:
 
 async def test_plans_as_the_developer_has_them(machines: Cluster) -> None:
     """Reversed world pods, a step of one's own before each pod is taken away, and an uninstall in
-    another order (14.4 testDecommissionPlanCustomization, 14.5 test_custom_plan)."""
+    another order (compatibility 14.4, 14.5)."""
     async with living(machines, "own-plans", OWN) as life:
         await life.deployed({"WORLD": 2})
         world = phase(await life.view(), "world")
@@ -300,7 +300,7 @@ async def test_plans_as_the_developer_has_them(machines: Cluster) -> None:
 
 async def test_recovery_as_the_developer_has_it(machines: Cluster) -> None:
     """A transient recovery that waits for its place becomes the developer's permanent one; a pod
-    that the developer leaves alone has the default (reference 6.10)."""
+    that the developer leaves alone has the default (behaviour 6.10)."""
     text = OWN.replace(
         "count: 1", 'count: 1\n    placement: \'[["hostname", "LIKE", "(four|five).*"]]\''
     )

@@ -1,15 +1,15 @@
-"""A service's own plans beside its deployment (reference 5.5, 14.5).
+"""A service's own plans beside its deployment (behaviour 5.5).
 
-Which row of the reference's scenario tests is where: docs/compatibility.md.
+Which scenario of the followed system is where: docs/compatibility.md.
 """
 
 import asyncio
 
 from acceptance.cluster import Cluster, steps
 from acceptance.life import LOOP, READY, PodVerb, living
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.plan_views import PlanView
 
 MANUAL = f"""
 name: {{{{NAME}}}}

@@ -1,6 +1,6 @@
-"""Tasks that fail, and pods that operators restart, replace and pause (reference 3.9, 6).
+"""Tasks that fail, and pods that operators restart, replace and pause (behaviour 3.9, 6).
 
-Which row of the reference's scenario tests is where: docs/compatibility.md.
+Which scenario of the followed system is where: docs/compatibility.md.
 """
 
 import asyncio
@@ -11,10 +11,12 @@ import pytest
 
 from acceptance.cluster import Cluster, steps
 from acceptance.life import LOOP, READY, Life, PlansError, PodVerb, living
-from temporal_plans.domain.backoff import Backoff
-from temporal_plans.domain.recovery_policy import RecoveryPolicy
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.recovery.policy import RecoveryPolicy
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.messages.plan_views import PlanView
+from temporal_plans.messages.tasks import TaskStatuses
 
 TWO_TASKS = f"""
 name: {{{{NAME}}}}
@@ -160,7 +162,7 @@ async def test_a_crash_loop_at_deployment_ends_with_a_better_configuration(
 
         view = await cluster.until_plan("crashing/deploy", "backs off", backs_off)
         assert steps(view)["good-0:[server]"].status is Status.COMPLETE
-        assert view.status is Status.IN_PROGRESS  # not the reference's ERROR (DESIGN 8)
+        assert view.status is Status.IN_PROGRESS  # and not ERROR (design 8)
         assert (await life.view("recovery")).phases == ()
         await life.deployed({"CMD": f"touch ready; {LOOP}"}, backoff=slow)
         await life.until_running("bad-0-server", "good-0-server")
@@ -206,7 +208,7 @@ async def test_a_crash_loop_in_recovery(cluster: Cluster) -> None:
 
 
 async def test_what_is_down_for_too_long_is_replaced(cluster: Cluster) -> None:
-    """Its volume is what makes it fail, so only another place mends it (reference 6.5)."""
+    """Its volume is what makes it fail, so only another place mends it (behaviour 6.5)."""
     async with living(cluster, "replaced", POISONED) as life:
         policy = RecoveryPolicy(
             permanent_failure_timeout=timedelta(seconds=1), min_replace_delay=timedelta(0)
@@ -235,3 +237,26 @@ async def _poisoned(life: Life) -> Path:
     poison = (sandbox / "data").resolve() / "poison"
     poison.touch()
     return poison
+
+
+async def test_a_false_report_of_an_end_never_makes_two_of_a_task(cluster: Cluster) -> None:
+    """The agent refuses the launch beside it and reports again, and the service kills the first."""
+    async with living(cluster, "misled", TWO_TASKS) as life:
+        await life.deployed()
+        await life.until_running(*HELLO)
+        ids, record = await life.ids(), (await life.records())["hello-0-aside"]
+        assert record.status is not None
+        false = record.status.but(state=TaskState.FAILED, sequence=1_000_000)
+        service = (await cluster.bare_client()).get_workflow_handle("service/misled")
+        await service.signal("task_statuses", TaskStatuses(statuses=(false,)))
+        seen: set[int] = set()
+
+        async def relaunched(life: Life) -> bool:
+            seen.add(life.processes().count("hello-0-aside"))
+            now = (await life.records())["hello-0-aside"]
+            if now.task_id == ids["hello-0-aside"] or now.status is None:
+                return False
+            return now.status.state is TaskState.RUNNING
+
+        await life.until("it is launched again", relaunched)
+        assert max(seen) == 1

@@ -1,6 +1,6 @@
-"""Pods and services that go, and those that stay (reference 7, 8, 13).
+"""Pods and services that go, and those that stay (behaviour 7, 8, 13).
 
-Which row of the reference's scenario tests is where: docs/compatibility.md.
+Which scenario of the followed system is where: docs/compatibility.md.
 """
 
 import asyncio
@@ -9,11 +9,11 @@ import pytest
 
 from acceptance.cluster import Cluster, phase
 from acceptance.life import LOOP, Life, PlansError, living, shown
-from temporal_plans.client.services import Deployment
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.service import Goal
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.client.verbs.services import Deployment
+from temporal_plans.domain.plans.commands import Result, Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.tasks.goal import Goal
+from temporal_plans.messages.plan_views import PlanView
 
 LEAVES_LATE = (
     "trap 'until test -e leave; do sleep 0.1; done; exit 0' TERM; while true; do sleep 0.5; done"
@@ -48,7 +48,7 @@ WORLD = tuple(f"world-{index}-server" for index in range(3))
 
 
 async def test_pods_go_one_after_the_other_and_may_be_wanted_again(cluster: Cluster) -> None:
-    """Reference 7.3: the last one first, one kill, an unreserve for each resource, one erase; what
+    """Behaviour 7.3: the last one first, one kill, an unreserve for each resource, one erase; what
     has not begun is left alone."""
     async with living(cluster, "fewer", SHRINKING) as life:
         await life.deployed({"WORLD": 3})
@@ -130,7 +130,7 @@ async def test_an_uninstall_is_for_good(cluster: Cluster) -> None:
         with pytest.raises(PlansError):
             await life.command(Verb.START, "backup")
         again = await client.uninstall("gone", by="test")
-        assert (again.code, again.changed) == (208, False)
+        assert (again.result, again.changed) == (Result.ALREADY, False)
 
         await life.touch(WORLD[0], "leave")
         await life.until_complete("deploy")

@@ -11,8 +11,8 @@ import pytest
 
 from acceptance.cluster import ROOT, Cluster
 from acceptance.readme import README, WALKTHROUGH, commands, run_all, section
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.tasks.statuses import TaskState
 
 SHOPS = 20
 

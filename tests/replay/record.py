@@ -21,17 +21,17 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
 from pauses import until
-from temporal_plans.activities.agent.main import run_agent
-from temporal_plans.activities.agent.settings import AgentSettings
+from temporal_plans.activities.agent.host.main import run_agent
+from temporal_plans.activities.agent.host.settings import AgentSettings
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.domain.cluster import AgentResources
-from temporal_plans.domain.commands import Command, Verb
-from temporal_plans.domain.pod_verb import PodVerb
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
-from temporal_plans.loading.service import load_service_text
-from temporal_plans.messages.cluster import PLANS_QUEUE
-from temporal_plans.messages.scheduled import ScheduledPlan
+from temporal_plans.domain.cluster.agents import AgentResources
+from temporal_plans.domain.plans.commands import Command, Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.pod_verb import PodVerb
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.loading.services.service import load_service_text
+from temporal_plans.messages.addresses import PLANS_QUEUE
+from temporal_plans.messages.schedules import ScheduledPlan
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.plugin import PlansPlugin
 from workflows.plan_kit import Kit, Recorder, statuses, steps
@@ -231,7 +231,7 @@ async def lived(kit: Kit) -> list[str]:
     await until(lambda: is_complete("decommission"))
     await until(lambda: runs(1))
     await plans.uninstall("lived")
-    await until(lambda: plans.gone("lived"))
+    await until(lambda: plans.wait_until_gone("lived"))
     ended = ["lived/deploy", "lived/decommission", "lived/recovery"]
     return ["service/lived", *ended, *await _below(kit.client, ended)]
 

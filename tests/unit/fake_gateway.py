@@ -8,21 +8,22 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from temporal_plans.client.errors import AgentUnreachable, Unreadable
-from temporal_plans.client.gateway import (
+from temporal_plans.client.temporal.gateway import (
     Ended,
     Execution,
     NoSuchWorkflow,
     WorkflowIsClosed,
     WorkflowIsOpen,
 )
-from temporal_plans.client.schedules import (
+from temporal_plans.client.temporal.schedules import (
     ScheduleExists,
-    ScheduleLine,
-    ScheduleOrder,
+    ScheduleRequest,
+    ScheduleSummary,
     ScheduleView,
 )
-from temporal_plans.domain.explain import PendingWork
-from temporal_plans.messages.scheduled import ScheduledPlan
+from temporal_plans.domain.plans.explain import PendingWork
+from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.messages.schedules import ScheduledPlan
 
 Model = TypeVar("Model", bound=BaseModel)
 Answer = BaseModel | Exception
@@ -37,6 +38,7 @@ class FakeWorkflow:
     type: str
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     ended: Ended | None = None
+    scheduled: bool = False
     input: BaseModel | None = None
     result: BaseModel | None = None
     results: dict[str, BaseModel] = field(default_factory=dict[str, BaseModel])
@@ -45,7 +47,7 @@ class FakeWorkflow:
 
 @dataclass(frozen=True)
 class Call:
-    """What was asked or told: workflow or agent, name, argument."""
+    """What was asked or told: workflow or task queue, name, argument."""
 
     to: str
     name: str
@@ -56,29 +58,29 @@ class Call:
 class FakeSchedules:
     """Schedules that never run."""
 
-    orders: dict[str, ScheduleOrder] = field(default_factory=dict[str, ScheduleOrder])
+    requests: dict[str, ScheduleRequest] = field(default_factory=dict[str, ScheduleRequest])
     told: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
 
-    async def create(self, order: ScheduleOrder) -> None:
-        if order.id in self.orders:
+    async def create(self, request: ScheduleRequest) -> None:
+        if request.id in self.requests:
             raise ScheduleExists
-        self.orders[order.id] = order
+        self.requests[request.id] = request
 
     async def show(self, schedule_id: str) -> ScheduleView:
-        order = self._known(schedule_id)
-        work = order.work
+        request = self._known(schedule_id)
+        work = request.work
         if isinstance(work, ScheduledPlan):
             service, name, parameters = work.service, work.plan, work.parameters
         else:
             service, name, parameters = "", work.name, work.arguments
         return ScheduleView(
-            id=order.id,
-            when=order.when,
-            note=order.note,
+            id=request.id,
+            when=request.when,
+            note=request.note,
             plan=name,
             service=service,
             parameters=parameters,
-            overlap=order.overlap,
+            overlap=request.overlap,
         )
 
     async def pause(self, schedule_id: str, note: str) -> None:
@@ -92,22 +94,22 @@ class FakeSchedules:
 
     async def delete(self, schedule_id: str) -> None:
         self._tell(schedule_id, "delete")
-        del self.orders[schedule_id]
+        del self.requests[schedule_id]
 
-    async def list(self) -> list[ScheduleLine]:
+    async def list(self) -> list[ScheduleSummary]:
         return [
-            ScheduleLine(id=order.id, when=order.when, note=order.note)
-            for order in self.orders.values()
+            ScheduleSummary(id=request.id, when=request.when, note=request.note)
+            for request in self.requests.values()
         ]
 
     def _tell(self, schedule_id: str, what: str, note: str = "") -> None:
         self._known(schedule_id)
         self.told.append((what, schedule_id, note))
 
-    def _known(self, schedule_id: str) -> ScheduleOrder:
-        if schedule_id not in self.orders:
+    def _known(self, schedule_id: str) -> ScheduleRequest:
+        if schedule_id not in self.requests:
             raise NoSuchWorkflow(schedule_id)
-        return self.orders[schedule_id]
+        return self.requests[schedule_id]
 
 
 @dataclass
@@ -115,7 +117,7 @@ class FakeGateway:
     """A ``Gateway``; everything that changes something is kept in ``told``."""
 
     workflows: dict[str, FakeWorkflow] = field(default_factory=dict[str, FakeWorkflow])
-    agents: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
+    queues: dict[str, list[Answer]] = field(default_factory=dict[str, list[Answer]])
     told: list[Call] = field(default_factory=list[Call])
     begins: dict[str, Answer] = field(default_factory=dict[str, Answer])
     """what a workflow that an update starts answers to it"""
@@ -123,6 +125,7 @@ class FakeGateway:
     """which workflow ends once another was looked at"""
     work: dict[str, Sequence[PendingWork]] = field(default_factory=dict[str, Sequence[PendingWork]])
     """by workflow id"""
+    stands_still: Sequence[StuckWorkflow] = ()
     schedules: FakeSchedules = field(default_factory=FakeSchedules)
 
     async def describe(self, workflow_id: str) -> Execution:
@@ -140,12 +143,14 @@ class FakeGateway:
         return [newest, *earlier][:limit]
 
     async def list(self, query: str, limit: int) -> list[Execution]:
-        running = "'Running'" in query
+        running = "AND ExecutionStatus = 'Running'" in query
+        unscheduled = "TemporalScheduledById IS NULL OR ExecutionStatus = 'Running'" in query
         return [
             Execution(id, THEN, ended=workflow.ended)
             for id, workflow in self.workflows.items()
-            if f"WorkflowType = '{workflow.type}'" in query
+            if f"'{workflow.type}'" in query
             and (workflow.ended is None or not running)
+            and (workflow.ended is None or not (unscheduled and workflow.scheduled))
         ][:limit]
 
     async def query(
@@ -174,7 +179,13 @@ class FakeGateway:
         return _given(workflow.answers[name], result)
 
     async def start(
-        self, workflow_type: str, workflow_id: str, argument: BaseModel, *, summary: str = ""
+        self,
+        workflow_type: str,
+        workflow_id: str,
+        argument: BaseModel,
+        *,
+        summary: str = "",
+        memo: Mapping[str, str] | None = None,
     ) -> None:
         if workflow_id in self.workflows and self.workflows[workflow_id].ended is None:
             raise WorkflowIsOpen
@@ -203,21 +214,29 @@ class FakeGateway:
     async def ask_agent(
         self,
         agent: str,
+        queue: str,
         activity: str,
         argument: BaseModel,
         result: type[Model],
         *,
-        within: timedelta,
+        timeout: timedelta,
     ) -> Model:
-        if not self.agents.get(agent):
-            raise AgentUnreachable(agent, within.total_seconds())
-        self.told.append(Call(agent, activity, argument))
-        return _given(self.agents[agent].pop(0), result)
+        if not self.queues.get(queue):
+            raise AgentUnreachable(agent, timeout.total_seconds())
+        self.told.append(Call(queue, activity, argument))
+        return _given(self.queues[queue].pop(0), result)
 
     async def pending_work(
         self, workflow_ids: Sequence[str]
     ) -> Mapping[str, Sequence[PendingWork]]:
         return {id: self.work[id] for id in workflow_ids if id in self.work}
+
+    async def stuck(self, workflow_ids: Sequence[str], limit: int) -> Sequence[StuckWorkflow]:
+        return [
+            one
+            for one in self.stands_still
+            if any(f"{one.workflow_id}/".startswith(f"{id}/") for id in workflow_ids)
+        ]
 
     def _known(self, workflow_id: str) -> FakeWorkflow:
         if workflow_id not in self.workflows:

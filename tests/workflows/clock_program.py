@@ -1,4 +1,4 @@
-"""Workflows whose decisions depend on where their turns end."""
+"""Workflows whose decisions depend on where their activations end."""
 
 import asyncio
 from datetime import timedelta
@@ -32,6 +32,15 @@ class Clock:
     @workflow.query
     def rung(self) -> bool:
         return self._rung
+
+
+@workflow.defn(sandboxed=False)
+class ClockOutside(Clock):
+    """The same without a sandbox."""
+
+    @workflow.run
+    async def run(self) -> None:
+        await super().run()
 
 
 @workflow.defn

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,15 +16,17 @@ from temporalio.worker import Worker
 
 from acceptance.histories import assert_all_replays
 from pauses import PATIENCE, Pauses
-from temporal_plans.domain.commands import Command, Outcome, Verb
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import (
+from temporal_plans.domain.plans.commands import Command, Outcome, Verb
+from temporal_plans.domain.plans.explain import ElementQuery, Explanations
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.plan_views import PlanView
+from temporal_plans.messages.plans import (
+    PLAN_RUN,
+    PLAN_STARTER,
     CommandLog,
-    ElementQuery,
-    Explanations,
+    EngineInput,
     PlanInput,
     PlanResult,
-    PlanView,
 )
 from temporal_plans.worker.plugin import PlansPlugin
 
@@ -65,20 +67,28 @@ class Recorder:
 
 @dataclass
 class Kit:
-    """A client with the plugin, and the queue of a worker of its own.
-
-    ``not_replayed`` are plans that ran with numbers which only their test has.
-    """
+    """A client with the plugin, and the queue of a worker of its own."""
 
     client: Client
     queue: str
     recorder: Recorder
-    not_replayed: list[str] = field(default_factory=list[str])
 
     async def start(self, plan: dict[str, Any], *, id: str = "", **more: Any) -> "Run":
-        input = PlanInput.model_validate({"name": "test", **plan, **more})
+        """A plan; what belongs to the engine's part of its input is started as the engine does."""
+        said = {"name": "test", **plan, **more}
+        engine = {name: said.pop(name) for name in EngineInput.model_fields if name in said}
+        input = PlanInput.model_validate({**said, **({"engine": engine} if engine else {})})
+        memo: dict[str, Any] = {PLAN_STARTER: ""}
+        if input.engine is not None and (context := input.engine.context) is not None:
+            memo = {PLAN_STARTER: context.starter, PLAN_RUN: context.run}
+            id = id or f"{context.owner}/{context.plan}"
         handle = await self.client.start_workflow(
-            "Plan", input, id=id or f"plan-{uuid4()}", task_queue=self.queue, result_type=PlanResult
+            "Plan",
+            input,
+            id=id or f"plan-{uuid4()}",
+            task_queue=self.queue,
+            result_type=PlanResult,
+            memo=memo if engine else None,
         )
         return Run(handle)
 
@@ -130,7 +140,11 @@ def statuses(view: PlanView, phase: int = 0) -> list[str]:
 
 @asynccontextmanager
 async def kit(
-    address: str, plugin: PlansPlugin | None = None, *, cached: int = 1000
+    address: str,
+    plugin: PlansPlugin | None = None,
+    *,
+    cached: int = 1000,
+    workflows: Sequence[type] = (),
 ) -> AsyncGenerator[Kit]:
     """A worker for plans on a queue of its own; ``cached`` 0 replays at every workflow task.
 
@@ -143,14 +157,13 @@ async def kit(
     async with Worker(
         client,
         task_queue=queue,
+        workflows=workflows,
         activities=[recorder.work, recorder.noop],
         max_cached_workflows=cached,
         graceful_shutdown_timeout=timedelta(seconds=1),
     ):
-        made = Kit(client, queue, recorder)
-        yield made
-    others = "".join(f" AND WorkflowId != '{plan}'" for plan in made.not_replayed)
-    mine = f"TaskQueue = '{queue}' AND {REPLAYED}{others}"
+        yield Kit(client, queue, recorder)
+    mine = f"TaskQueue = '{queue}' AND {REPLAYED}"
     await assert_all_replays(address, mine, plugin=plugin)
 
 

@@ -11,8 +11,10 @@ from temporalio.common import RetryPolicy
 from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
-    from temporal_plans.domain.cluster import AgentInfo, AgentResources, Requirement, SetWant
-    from temporal_plans.messages.cluster import (
+    from temporal_plans.domain.cluster.agents import AgentInfo, AgentResources
+    from temporal_plans.domain.cluster.requirements import Requirement, SetWant
+    from temporal_plans.messages.addresses import pool_id
+    from temporal_plans.messages.pools import (
         AgentLostMessage,
         DestroyInput,
         HeardMessage,
@@ -22,8 +24,6 @@ with workflow.unsafe.imports_passed_through():
         ReserveInput,
         ReserveResult,
         WatchInput,
-        agent_queue,
-        pool_id,
     )
 
 
@@ -113,6 +113,7 @@ class BareAgent:
         self._boots = 0
         self._mute = asyncio.Event()
         self.agent = agent
+        self.queue = f"of {agent}"  # nobody can guess it
         self.lineage = ""
         self.resources = AgentResources(cpus=cpus, memory=1000)
         self.destroyed: list[str] = []
@@ -128,7 +129,7 @@ class BareAgent:
         self._boots += 1
         self._worker = Worker(
             self._client,
-            task_queue=agent_queue(self.agent),
+            task_queue=self.queue,
             activities=self.activities,
         )
         self._running = asyncio.create_task(self._worker.run())
@@ -139,6 +140,7 @@ class BareAgent:
     def info(self) -> AgentInfo:
         return AgentInfo(
             id=self.agent,
+            queue=self.queue,
             hostname=f"host-{self.agent}",
             resources=self.resources,
             boot=str(self._boots),

@@ -15,41 +15,31 @@ from pauses import PATIENCE, Pauses
 from workflows.pool_programs import BareAgent
 
 with workflow.unsafe.imports_passed_through():
-    from temporal_plans.domain import leases
-    from temporal_plans.domain.cluster import Reservation
-    from temporal_plans.domain.model import CompactValue
-    from temporal_plans.domain.service import (
-        Goal,
-        PodSpec,
-        ResourceSet,
-        ServiceSpec,
-        TaskSpec,
-        task_instance_name,
-    )
-    from temporal_plans.domain.task import TaskState, TaskStatus
-    from temporal_plans.messages.cluster import (
-        Holdings,
-        KillInput,
-        LaunchInput,
+    from temporal_plans.domain.cluster.reservations import Reservation
+    from temporal_plans.domain.plans import leases
+    from temporal_plans.domain.plans.leases import LeaseState
+    from temporal_plans.domain.services.launch import (
         LaunchIntent,
         LaunchOrder,
-        PoolInput,
-        TaskStatuses,
-        pool_id,
-    )
-    from temporal_plans.messages.service import (
-        EraseTask,
         LaunchPlace,
         LaunchTarget,
-        LeaseGrant,
-        LeaseRequest,
-        LeaseState,
-        PlanReport,
+    )
+    from temporal_plans.domain.services.spec import PodSpec, ResourceSet, ServiceSpec, TaskSpec
+    from temporal_plans.domain.tasks.goal import Goal
+    from temporal_plans.domain.tasks.names import task_instance_name
+    from temporal_plans.domain.tasks.statuses import TaskRef, TaskState, TaskStatus
+    from temporal_plans.domain.values.model import CompactValue
+    from temporal_plans.messages.addresses import pool_id
+    from temporal_plans.messages.plans import LeaseGrant, LeaseRequest, PlanReport, PodContext
+    from temporal_plans.messages.pools import Holdings, PoolInput
+    from temporal_plans.messages.services import (
+        EraseTask,
         Released,
         Retired,
         RetireTask,
         SubscribeMessage,
     )
+    from temporal_plans.messages.tasks import KillInput, LaunchInput, TaskStatuses
 
 POD = "web"
 
@@ -76,6 +66,7 @@ class Setting(CompactValue):
     """What it answers. ``dead`` are tasks, ``agents`` where the others are; ``replaces`` the
     reservation that the pod leaves; ``paused`` the tasks that are launched so; ``lost`` the agents
     that are given up just when a launch on them is on record; ``slow``: it answers no launch;
+    ``in_the_way``: what has to be killed for a launch;
     ``wanted``: the keys of the pods that it wants."""
 
     dead: tuple[str, ...] = ()
@@ -84,6 +75,7 @@ class Setting(CompactValue):
     paused: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     slow: bool = False
+    in_the_way: tuple[TaskRef, ...] = ()
     wanted: tuple[str, ...] = ()
     target: str = "c1"
 
@@ -145,7 +137,7 @@ class ServiceDouble:
             gone = _all(intent, TaskState.GONE_BY_OPERATOR, 0, workflow.now())
             await owner.signal("task_statuses", gone)
         await workflow.wait_condition(lambda: not self._setting.slow)
-        return LaunchOrder(paused=self._setting.paused)
+        return LaunchOrder(paused=self._setting.paused, kill=self._setting.in_the_way)
 
     @workflow.update
     def retire_task(self, request: RetireTask) -> Retired:
@@ -184,6 +176,7 @@ def _all(
                 sequence=sequence,
                 at=at,
                 agent=launch.reservation.agent,
+                queue=launch.reservation.queue,
             )
             for task in launch.tasks
         )
@@ -211,7 +204,8 @@ class ServiceKit:
     def context(self, plan: str = "test", **more: Any) -> dict[str, Any]:
         """The context of a plan of this service."""
         name = self.id.removeprefix("service/")
-        return {"service": name, "workflow_id": self.id, "plan": plan, **more}
+        pods = {key: more.pop(key) for key in PodContext.model_fields if key in more}
+        return {"owner": name, "workflow_id": self.id, "plan": plan, "pods": pods, **more}
 
     async def set(self, **setting: Any) -> None:
         await self.handle.signal("set", Setting(**setting))

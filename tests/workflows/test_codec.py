@@ -20,9 +20,9 @@ from temporalio.converter import (
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from temporal_plans.domain.status import Status
+from temporal_plans.domain.plans.status import Status
 from temporal_plans.worker.plugin import PlansPlugin
-from temporal_plans.worker.sandbox import PlansSandbox
+from temporal_plans.worker.sdk.runner import PatchedSandbox
 from workflows.plan_kit import Kit, Recorder, steps
 
 SEALED = b"sealed"
@@ -73,8 +73,8 @@ async def test_a_plan_runs(
     )
     config = plugin.configure_worker({"client": client, "task_queue": queue})
     runner = config.get("workflow_runner")
-    assert isinstance(runner, PlansSandbox)
-    assert runner.contexts is contexts
+    assert isinstance(runner, PatchedSandbox)
+    assert runner.patching.reads_contexts is contexts
     async with Worker(
         client,
         task_queue=queue,

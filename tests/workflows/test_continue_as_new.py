@@ -10,8 +10,8 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.status import Status
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
 from workflows.plan_kit import Kit, Run, kit, statuses, steps
 
 MODES = pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What developers bring: strategies and step kinds, good and bad, through the public test kit."""
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -13,12 +14,17 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from temporal_plans import build
-from temporal_plans.domain.plan import StrategySpec
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.strategies import Element
+from temporal_plans.activities.mechanics.update_failures import refusal_in
+from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.domain.plans.commands import Result
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.plans.strategies.record import Element
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
+from temporal_plans.domain.values.refusal import Code
 from temporal_plans.testing import NotReached, PlanEnvironment
 from temporal_plans.worker.plugin import PlansPlugin
-from temporal_plans.workflows.step_context import StepContext
+from temporal_plans.workflows.plans.registry import StepKind
+from temporal_plans.workflows.plans.step_context import StepContext
 
 MODES = pytest.mark.parametrize("mode", ["child", "inline"])
 
@@ -183,13 +189,13 @@ async def test_a_step_kind_that_stumbles_fails_its_step_and_nothing_else(
     [
         pytest.param(
             build.phase("a", build.custom("fecth")),
-            'phases.a.steps.fecth.custom.type: unknown kind of step (found: "fecth"); '
+            'phases.a.steps.fecth.custom.type: unknown kind of step (found "fecth"); '
             "did you mean fetch?",
             id="step-kind",
         ),
         pytest.param(
             build.phase("a", build.approval(), strategy="backward"),
-            'phases.a.strategy: unknown strategy (found: "backward"); did you mean backwards?',
+            'phases.a.strategy: unknown strategy (found "backward"); did you mean backwards?',
             id="strategy",
         ),
     ],
@@ -204,6 +210,49 @@ async def test_unknown_names_refuse_the_plan_and_name_the_known(
     assert isinstance(cause, ApplicationError)
     assert cause.type == "InvalidPlan"
     assert said in cause.message
+    refusal = refusal_in(cause)
+    assert refusal is not None
+    assert (refusal.code, said in str(refusal)) == (Code.INVALID, True)
+
+
+@pytest.mark.parametrize("kinds", [{"fetch": fetch}, {"fecth": fetch}], ids=["same", "mended"])
+async def test_a_refused_plan_can_be_looked_at(
+    env: WorkflowEnvironment, kinds: dict[str, StepKind], caplog: pytest.LogCaptureFixture
+) -> None:
+    """By a worker that replays it, whatever names that worker knows by then."""
+    async with PlanEnvironment(client=env.client, step_kinds={"fetch": fetch}) as own:
+        running = await own.start(build.plan("p", build.phase("a", build.custom("fecth"))))
+        with pytest.raises(WorkflowFailureError):
+            await own.client.get_workflow_handle(running.id).result()
+        await own.restart_worker(step_kinds=kinds)
+        with caplog.at_level(logging.WARNING):
+            run = await running.look()
+            [entry] = (await own.plans.log(running.id)).entries
+        assert (run.ended, "fecth" in run.why) == (Ended.FAILED, True)
+        assert (entry.verb, entry.outcome.result) == ("start", Result.REFUSED)
+    assert "Nondeterminism" not in caplog.text
+
+
+async def test_tracebacks_of_step_kinds_and_strategies(
+    env: WorkflowEnvironment, shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are in the worker's log, and in explanations: files, lines and functions."""
+    phases = [
+        build.phase("a", build.custom("fetch", 3)),
+        build.phase("b", *_noops(1), strategy="raises"),
+    ]
+    async with PlanEnvironment(
+        client=env.client, strategies={"raises": raises}, step_kinds={"fetch": fetch}
+    ) as own:
+        with caplog.at_level(logging.ERROR):
+            running = await own.start(build.plan("p", *phases, strategy="parallel"))
+            for phase in ("a", "b"):
+                await running.until(Status.ERROR, phase=phase)
+            explained = (await own.plans.explain(running.id)).explanations
+        assert ["in fetch" in one.trace for one in explained] == [True, False]
+        assert ["in raises" in one.trace for one in explained] == [False, True]
+        for text in ("step.input.strip()", 'raise KeyError("zone")'):
+            assert text in caplog.text
 
 
 # --- what the plugin refuses --------------------------------------------------------------------
@@ -218,8 +267,16 @@ async def test_unknown_names_refuse_the_plan_and_name_the_known(
         pytest.param(
             {"strategies": {"canary": backwards}}, "canary is built in", id="canary-built-in"
         ),
-        pytest.param({"strategies": {"x": 3}}, "x is no function but 3", id="strategy-no-function"),
-        pytest.param({"step_kinds": {"x": "y"}}, "x is no function but 'y'", id="kind-no-function"),
+        pytest.param(
+            {"strategies": {"x": 3}},
+            r"strategies: x is not a function \(found 3\)",
+            id="strategy-no-function",
+        ),
+        pytest.param(
+            {"step_kinds": {"x": "y"}},
+            r"step_kinds: x is not a function \(found 'y'\)",
+            id="kind-no-function",
+        ),
     ],
 )
 def test_what_can_not_be_registered(registered: dict[str, Any], said: str) -> None:

@@ -18,10 +18,11 @@ import pytest
 import pytest_asyncio
 
 from pauses import PATIENCE
+from temporal_plans.api.dialect import http_code
 from temporal_plans.client import Connection, PlansClient, connect
-from temporal_plans.domain.status import Status
+from temporal_plans.domain.plans.status import Status
 from temporal_plans.loading.plans import load_plan, load_plan_text
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.messages.plan_views import PlanView
 from temporal_plans.testing import RunningPlan
 from temporal_plans.worker.dev import DevServer
 
@@ -137,8 +138,7 @@ async def test_the_own_step_kind_looks_again_and_the_own_strategy_keeps_its_orde
     def waits(view: PlanView) -> bool:
         steps = {step.name: step for step in view.phases[1].steps}
         return all(
-            steps[f"a-{server}-check"].message.endswith("; looks again")
-            for server in ("web1", "web2")
+            steps[f"a-{server}-check"].message.endswith("; retrying") for server in ("web1", "web2")
         )
 
     view = await running.until(waits)
@@ -171,7 +171,7 @@ async def test_a_check_that_fails_reads_error_until_it_is_restarted(
         await _until_it_listens(site.port)
         for step in checks:
             outcome = await running.restart(phase="roll-out", step=step, reason="servers are back")
-            assert outcome.code == 200
+            assert http_code(outcome) == 200
         run = await running.until(Status.COMPLETE)
     assert run.errors == ()
 

@@ -15,22 +15,24 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from markers import marked
 from pauses import until
-from temporal_plans.client import gateway as module
-from temporal_plans.client import sent_update
-from temporal_plans.client.connection import AnswerLostError, ServerUnreachableError
+from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
-from temporal_plans.client.gateway import (
+from temporal_plans.client.temporal.connection import AnswerLostError, ServerUnreachableError
+from temporal_plans.client.temporal.deadlines import Deadlines
+from temporal_plans.client.temporal.gateway import (
     Ended,
-    EndedMeanwhile,
+    EndedBeforeAnswer,
     NoSuchWorkflow,
     TemporalGateway,
     WorkflowIsClosed,
     WorkflowIsOpen,
 )
-from temporal_plans.client.schedules import ScheduleOrder, Timetable
-from temporal_plans.domain.model import Value
-from temporal_plans.messages.scheduled import ScheduledPlan
+from temporal_plans.client.temporal.schedules import ScheduleRequest, Timetable
+from temporal_plans.domain.values.model import Value
+from temporal_plans.domain.values.refusal import Code, Reason, Refusal, RefusedError
+from temporal_plans.messages.schedules import ScheduledPlan
 
 pytestmark = pytest.mark.cached("its workflows are no plans")
 
@@ -68,6 +70,10 @@ class Notebook:
     def broken(self) -> Note:
         raise ValueError("torn out")
 
+    @workflow.update
+    async def tear(self, number: Note) -> Note:
+        raise refusal_error(_missing(number))
+
     @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
     async def ponder(self, _: Note) -> Note:
         self._so_far = "pondering"
@@ -92,10 +98,18 @@ class Notebook:
             raise ValueError("it must end; say how")
 
 
+def _missing(number: Note) -> Refusal:
+    problem = "there is no such page"
+    reason = Reason(field="page", problem=problem, value=number.text, fix="use 1 to 9")
+    return Refusal(code=Code.NOT_FOUND, reasons=(reason,))
+
+
 @activity.defn(name="read_log")
 async def read_log(note: Note) -> Note:
     if note.text == "unknown":
         raise ApplicationError("no such task", non_retryable=True)
+    if note.text == "refused":
+        raise refusal_error(_missing(note))
     return Note(text=f"read {note.text}")
 
 
@@ -103,14 +117,16 @@ QUEUE = "gateway-test"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def gateway(client: Client) -> AsyncIterator[TemporalGateway]:
+async def gateway(client: Client, request: pytest.FixtureRequest) -> AsyncIterator[TemporalGateway]:
+    """A gateway with the deadlines of a test's marker ``deadlines``, or with the usual ones."""
+    deadlines = Deadlines(**marked(request, "deadlines"))
     async with Worker(
         client,
         task_queue=QUEUE,
         workflows=[Notebook],
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):
-        yield TemporalGateway(client, task_queue=QUEUE)
+        yield TemporalGateway(client, task_queue=QUEUE, deadlines=deadlines)
 
 
 async def opened(gateway: TemporalGateway) -> str:
@@ -176,15 +192,26 @@ async def test_refusals_come_as_they_were_written(gateway: TemporalGateway) -> N
         await gateway.query(notebook, "raed", Note)
 
 
+async def test_refusals_are_values(gateway: TemporalGateway) -> None:
+    notebook, page = await opened(gateway), Note(text="12")
+    with pytest.raises(Refused, match=r"^page: there is no such page \(found .*12") as raised:
+        await gateway.update(notebook, "tear", page, Note)
+    assert raised.value.refusal == _missing(page)
+    assert isinstance(raised.value, RefusedError)
+    with pytest.raises(Refused) as raised:
+        await gateway.query(notebook, "broken", Note)
+    assert raised.value.refusal == Refusal.of(Code.FAILED, "torn out")
+
+
 async def test_an_end_before_the_answer(gateway: TemporalGateway) -> None:
     notebook = await opened(gateway)
-    with pytest.raises(EndedMeanwhile):
+    with pytest.raises(EndedBeforeAnswer):
         await gateway.update(notebook, "end", Note(text="before the answer"), Note)
 
 
 async def test_an_answer_of_another_shape(gateway: TemporalGateway) -> None:
     notebook = await opened(gateway)
-    with pytest.raises(Unreadable, match="is the worker of another version"):
+    with pytest.raises(Unreadable, match="check that the worker has the same version"):
         await gateway.query(notebook, "read", Other)
     with pytest.raises(Unreadable, match=f"the input of '{notebook}' can't be read"):
         await gateway.input_of(notebook, Other)
@@ -208,10 +235,9 @@ async def test_the_list_has_one_run_of_each_workflow(gateway: TemporalGateway) -
     )
 
 
-async def test_without_a_worker(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ANSWER_WITHIN", timedelta(seconds=0.5))
-    monkeypatch.setattr(sent_update, "TAKEN_WITHIN", timedelta(seconds=0.5))
-    gateway = TemporalGateway(client, task_queue=f"nobody-{uuid4()}")
+async def test_without_a_worker(client: Client) -> None:
+    brief = Deadlines(answer=timedelta(seconds=0.5), accept=timedelta(seconds=0.5))
+    gateway = TemporalGateway(client, task_queue=f"nobody-{uuid4()}", deadlines=brief)
     notebook = await opened(gateway)
     with pytest.raises(WorkerUnreachable, match=f"no worker answers for '{notebook}'"):
         await gateway.query(notebook, "read", Note)
@@ -219,10 +245,8 @@ async def test_without_a_worker(client: Client, monkeypatch: pytest.MonkeyPatch)
         await gateway.update(notebook, "end", Note(text="x"), Note)
 
 
-async def test_a_command_that_is_under_way_for_too_long(
-    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sent_update, "DONE_WITHIN", timedelta(seconds=0.5))
+@pytest.mark.deadlines(completion=timedelta(seconds=0.5))
+async def test_a_command_that_is_under_way_for_too_long(gateway: TemporalGateway) -> None:
     notebook = await opened(gateway)
     with pytest.raises(WorkerUnreachable, match="may still be carried out"):
         await gateway.update(notebook, "ponder", Note(), Note)
@@ -245,18 +269,26 @@ async def test_a_question_that_is_given_up(client: Client) -> None:
 async def test_an_agents_activity(client: Client) -> None:
     gateway = TemporalGateway(client)
     second = timedelta(seconds=1)
-    agent = f"a-{uuid4()}"
-    async with Worker(client, task_queue=f"agent/{agent}", activities=[read_log]):
-        answer = await gateway.ask_agent(agent, "read_log", Note(text="x"), Note, within=second)
+    agent, queue = f"a-{uuid4()}", f"q-{uuid4()}"
+    async with Worker(client, task_queue=queue, activities=[read_log]):
+        asked = gateway.ask_agent(agent, queue, "read_log", Note(text="x"), Note, timeout=second)
+        answer = await asked
         assert answer.text == "read x"
-        with pytest.raises(Refused, match=f"agent '{agent}': no such task"):
-            await gateway.ask_agent(agent, "read_log", Note(text="unknown"), Note, within=second)
+        unknown = Note(text="unknown")
+        with pytest.raises(Refused, match=f"agent '{agent}': no such task") as raised:
+            await gateway.ask_agent(agent, queue, "read_log", unknown, Note, timeout=second)
+        assert raised.value.refusal.code == Code.FAILED
+        refused = Note(text="refused")
+        with pytest.raises(Refused, match=f"agent '{agent}': page: there is no") as raised:
+            await gateway.ask_agent(agent, queue, "read_log", refused, Note, timeout=second)
+        assert raised.value.refusal == _missing(refused).but(subject=f"agent '{agent}'")
 
 
 async def test_an_absent_agent(client: Client) -> None:
     gateway = TemporalGateway(client)
+    soon = timedelta(seconds=0.2)
     with pytest.raises(AgentUnreachable, match=r"agent 'gone' did not answer within 0\.2 s"):
-        await gateway.ask_agent("gone", "read_log", Note(), Note, within=timedelta(seconds=0.2))
+        await gateway.ask_agent("gone", "of gone", "read_log", Note(), Note, timeout=soon)
 
 
 class Wire:
@@ -295,13 +327,13 @@ async def _pass_on(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> No
 
 
 async def test_a_connection_that_breaks_under_a_command(
-    client: Client, gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
+    client: Client, gateway: TemporalGateway
 ) -> None:
     """Nobody knows what becomes of it, so it must not read as refused."""
-    monkeypatch.setattr(module, "ASKED_AFTER_FOR", 0.6)
+    brief = Deadlines(lost_answer=timedelta(seconds=0.6))
     notebook = await opened(gateway)
     async with Wire(client.service_client.config.target_host) as wire:
-        far = TemporalGateway(await wire.client(client), task_queue=QUEUE)
+        far = TemporalGateway(await wire.client(client), task_queue=QUEUE, deadlines=brief)
         asked = asyncio.create_task(far.update(notebook, "ponder", Note(), Note))
         await until(
             lambda: gateway.query(notebook, "read", Note), lambda note: note.text == "pondering"
@@ -309,6 +341,10 @@ async def test_a_connection_that_breaks_under_a_command(
         await asyncio.sleep(0.2)  # nobody says when its answer is waited for
     with pytest.raises(ServerUnreachableError, match="ponder command may have been carried out"):
         await asked
+
+
+LONG_BEFORE = pytest.mark.deadlines(clock_skew=timedelta(hours=-1))
+"""As if every run had been there for an hour when a command was sent."""
 
 
 def lose(
@@ -341,11 +377,11 @@ async def test_a_command_whose_answer_is_lost_is_carried_out_once(
     assert (await gateway.query(notebook, "read", Note)).text == "so far, x"
 
 
+@LONG_BEFORE
 async def test_a_command_that_was_lost_is_given_again(
     gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run has been there for long, so no other one can have got it."""
-    monkeypatch.setattr(sent_update, "CLOCKS_DIFFER", timedelta(hours=-1))
     notebook = await opened(gateway)
     lose(monkeypatch, WorkflowHandle, "start_update", arrives=False)
     assert (await gateway.update(notebook, "add", Note(text=", x"), Note)).text == "so far, x"
@@ -363,11 +399,11 @@ async def test_a_command_that_a_run_took_before_it_continued_as_new(
     assert (await gateway.describe(notebook)).ended is None
 
 
+@LONG_BEFORE
 async def test_a_command_for_a_run_that_has_closed_since(
     gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not carried out, and reads as for every closed workflow."""
-    monkeypatch.setattr(sent_update, "CLOCKS_DIFFER", timedelta(hours=-1))
     notebook = await ended(gateway)
     lose(monkeypatch, WorkflowHandle, "start_update", arrives=False)
     with pytest.raises(WorkflowIsClosed):
@@ -412,7 +448,7 @@ async def test_a_schedule_that_is_deleted_by_a_call_that_is_sent_twice(
     client: Client, gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the SDK does when the server goes away before it has answered."""
-    order = ScheduleOrder(
+    order = ScheduleRequest(
         id=f"nightly-{uuid4()}",
         work=ScheduledPlan(service="web", plan="backup", schedule="nightly"),
         when=Timetable(cron=("0 3 * * *",)),

@@ -1,6 +1,6 @@
-"""A worker that stood still within a turn, or looped, goes on with that run (worker.interruption).
+"""A worker that stood still or looped in an activation continues the run (worker.sdk.interruption).
 
-The turn takes as long as the SDK gives it and more, just where a task is to be woken.
+The activation takes longer than the SDK's deadlock timeout, just where a task is about to be woken.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from temporalio.worker import Worker
 from temporalio.worker import _workflow_instance as instances  # pyright: ignore[reportPrivateUsage]
 
 from pauses import PATIENCE
-from temporal_plans.worker import steady_runner
 from temporal_plans.worker.plugin import PlansPlugin
+from temporal_plans.worker.sdk.interruption import ACTIVATION_TIMEOUT
 from workflows.clock_program import Doorbell
 
-LONGER = 2.5
-"""Seconds; the SDK gives a turn two."""
+LONGER = ACTIVATION_TIMEOUT + 0.5
+"""Seconds; more than a worker gives an activation."""
 
 
 def _stand_still() -> None:
@@ -38,7 +38,6 @@ def _loop() -> None:
 async def test_the_run_goes_on(
     env: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch, linger: Callable[[], None]
 ) -> None:
-    monkeypatch.setattr(steady_runner, "OURS", (Doorbell.__module__,))
     lingering = Lingering(linger, monkeypatch)
     plugins = [PlansPlugin()]
     client = await Client.connect(env.client.service_client.config.target_host, plugins=plugins)

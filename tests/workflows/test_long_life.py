@@ -18,27 +18,35 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from builders.clock import NOW
 from pauses import PATIENCE, Pauses
-from temporal_plans.activities.configurations import ConfigurationActivities
-from temporal_plans.activities.plans import PlanActivities
-from temporal_plans.domain.cluster import Reservation
-from temporal_plans.domain.plan import PhaseSpec, PodWork
-from temporal_plans.domain.service import (
-    Goal,
-    PodSpec,
-    ResourceSet,
-    ServiceSpec,
-    TaskSpec,
-    task_id,
-    task_instance_name,
+from temporal_plans.activities.owners.plans import PlanActivities
+from temporal_plans.activities.services.configurations import ConfigurationActivities
+from temporal_plans.domain.cluster.reservations import Reservation
+from temporal_plans.domain.kinds.pod import PodWork
+from temporal_plans.domain.plans.plan import PhaseSpec
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.launch import LaunchIntent, LaunchOrder
+from temporal_plans.domain.services.records import TaskRecord
+from temporal_plans.domain.services.spec import PodSpec, ResourceSet, ServiceSpec, TaskSpec
+from temporal_plans.domain.tasks.goal import Goal
+from temporal_plans.domain.tasks.launch import TaskLaunch
+from temporal_plans.domain.tasks.names import task_id, task_instance_name
+from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
+from temporal_plans.messages.plans import (
+    EngineInput,
+    OwnerContext,
+    PlanFaults,
+    PlanInput,
+    PlanReport,
+    PlanRevision,
+    Supersede,
 )
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState, TaskStatus
-from temporal_plans.domain.task_record import TaskRecord
-from temporal_plans.messages.cluster import LaunchIntent, LaunchOrder, TaskLaunch, TaskStatuses
-from temporal_plans.messages.plan import PlanFaults, PlanInput, PlanRevision, Supersede
-from temporal_plans.messages.service import PlanReport, ServiceInput, ServiceStatus, Tasks
-from temporal_plans.workflows.service import Service
+from temporal_plans.messages.services import ServiceInput, ServiceStatus, Tasks
+from temporal_plans.messages.tasks import TaskStatuses
+from temporal_plans.workflows.mechanics.guard import PlansInterceptor
+from temporal_plans.workflows.plans.registry import EXTERN, Registry
+from temporal_plans.workflows.services.service import Service
 
 PODS, TASKS, ROUNDS = 5, 40, 50
 assert PODS * TASKS * ROUNDS == 10_000
@@ -52,8 +60,18 @@ POD = PodSpec(
     tasks=SPEC_TASKS,
     resource_sets=tuple(ResourceSet(id=name, cpus=0.1) for name in NAMES),
 )
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LONG = timedelta(minutes=1)
+
+
+def _context(input: PlanInput) -> OwnerContext:
+    assert input.engine is not None
+    assert input.engine.context is not None
+    return input.engine.context
+
+
+def _config_id(input: PlanInput) -> str:
+    pods = _context(input).pods
+    return pods.config_id if pods else ""
 
 
 @workflow.defn(name="Plan", sandboxed=False)
@@ -65,18 +83,18 @@ class PlanDouble:
 
     @workflow.run
     async def run(self, input: PlanInput) -> None:
-        assert input.context is not None
         await self._launch(input, input.phases)
-        taken = input.revision
-        await self._report(input, open=input.standing, revision=taken)
-        while input.standing:
+        engine = input.engine or EngineInput()
+        taken = engine.revision
+        await self._report(input, open=engine.standing, revision=taken)
+        while engine.standing:
             await workflow.wait_condition(lambda: bool(self._revisions))
             revision = self._revisions.pop(0)
             await self._launch(input, [put.spec for put in revision.put])
             taken = max(taken, revision.number)
             await self._report(input, open=True, revision=taken)
             if workflow.info().get_current_history_length() > 2000 and not self._revisions:
-                workflow.continue_as_new(input.but(phases=(), revision=taken))
+                workflow.continue_as_new(input.but(phases=(), engine=engine.but(revision=taken)))
 
     async def _launch(self, input: PlanInput, phases: Sequence[PhaseSpec]) -> None:
         launches = (
@@ -89,26 +107,26 @@ class PlanDouble:
 
     @staticmethod
     async def _launch_pod(input: PlanInput, phase: str, work: PodWork) -> None:
-        assert input.context is not None
         intent = LaunchIntent(
             owner="",
-            step=f"{input.context.service}/{input.name}/{phase}/{work.pod}-{work.index}",
+            step=f"{_context(input).owner}/{input.name}/{phase}/{work.pod}-{work.index}",
             pod=work.pod,
             index=work.index,
-            config_id=work.config_id or input.context.config_id,
+            config_id=work.config_id or _config_id(input),
             reservation=Reservation(
                 id=f"r-{work.index}",
-                owner=input.context.workflow_id,
+                owner=_context(input).workflow_id,
                 pod=work.pod,
                 index=work.index,
                 agent="a1",
+                queue="queue-a1",
                 hostname="host",
                 created=NOW,
             ),
             tasks=tuple(
                 TaskLaunch(
                     task_id=task_id(
-                        input.context.service,
+                        _context(input).owner,
                         task_instance_name(work.pod, work.index, task),
                         str(workflow.uuid4()),
                     ),
@@ -119,14 +137,13 @@ class PlanDouble:
         )
         await workflow.execute_activity(
             "launch_double",
-            args=[input.context.workflow_id, intent],
+            args=[_context(input).workflow_id, intent],
             start_to_close_timeout=LONG,
         )
 
     @staticmethod
     async def _report(input: PlanInput, *, open: bool, revision: int) -> None:
-        assert input.context is not None
-        service = workflow.get_external_workflow_handle(input.context.workflow_id)
+        service = workflow.get_external_workflow_handle(_context(input).workflow_id)
         report = PlanReport(
             plan=input.name,
             workflow_id=workflow.info().workflow_id,
@@ -160,7 +177,7 @@ class Launches:
         try:
             await handle.execute_update("record_launch", intent, id=ids[0], result_type=LaunchOrder)
         except WorkflowUpdateFailedError as error:
-            if "was called off" in str(error.cause):
+            if "was cancelled" in str(error.cause):
                 return  # a later revision has the rest of the pod, too
             raise
         await handle.signal("task_statuses", _said(ids, TaskState.RUNNING, 0))
@@ -177,6 +194,7 @@ def _said(ids: list[str], state: TaskState, sequence: int) -> TaskStatuses:
                 at=datetime.now(UTC),
                 message="exit code 1" if state is TaskState.FAILED else "",
                 agent="a1",
+                queue="queue-a1",
             )
             for one in ids
         )
@@ -240,6 +258,9 @@ def _memory() -> int:
     raise AssertionError("the kernel says nothing of this process's memory")
 
 
+EXTERNS = {EXTERN: Registry(runners={})}
+
+
 @pytest.mark.long
 @pytest.mark.cached("thousands of updates would each replay all before")
 async def test_ten_thousand_failures(env: WorkflowEnvironment) -> None:
@@ -259,6 +280,7 @@ async def test_ten_thousand_failures(env: WorkflowEnvironment) -> None:
             Launches(client).launch,
         ],
         workflow_runner=UnsandboxedWorkflowRunner(),
+        interceptors=[PlansInterceptor(EXTERNS)],
     ):
         handle = await client.start_workflow(
             "Service",

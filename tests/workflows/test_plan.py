@@ -1,28 +1,22 @@
 """Plans on a real server: trees, commands, failures, in both modes of running steps."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.service import RPCError
-from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE, until
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.status import Status
-from workflows.plan_kit import Kit, Run, kit, statuses, steps
+from temporal_plans.api.dialect import http_code
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.plans import PLAN_RUN, PLAN_STARTER, PlanInput
+from workflows.plan_kit import Kit, Run, statuses, steps
 
 MODES = pytest.mark.parametrize("mode", ["child", "inline"])
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plans(env: WorkflowEnvironment) -> AsyncIterator[Kit]:
-    async with kit(env.client.service_client.config.target_host) as made:
-        yield made
 
 
 @MODES
@@ -49,7 +43,7 @@ async def test_a_failed_step_reads_error_until_it_is_restarted(plans: Kit, mode:
     assert statuses(view) == ["ERROR", "PENDING"]
     assert view.errors == (f"p: {name}: Broken: {name} is broken",)
     outcome = await run.update(Verb.RESTART, "p", name, reason="mended")
-    assert outcome.code == 200
+    assert http_code(outcome) == 200
     assert (await run.result()).status is Status.COMPLETE
 
 
@@ -80,12 +74,12 @@ async def test_a_command_counts_for_what_waits_to_begin(plans: Kit, verb: Verb, 
     run = await plans.start({"phases": {"p": {"steps": {"s": work}}}}, id=plan)
     await until(lambda: failed_starts(plans, run))
     outcome = await run.update(verb)
-    assert outcome.code == 200
+    assert http_code(outcome) == 200
     await idle.terminate()
     if verb is not Verb.FORCE_COMPLETE:
         await asyncio.sleep(1.0)  # longer than it would have waited
         assert name not in plans.recorder.begun
-        assert (await run.update(Verb.CONTINUE)).code == 200
+        assert http_code(await run.update(Verb.CONTINUE)) == 200
     assert (await run.result()).status is Status.COMPLETE
     assert (name in plans.recorder.begun) is (verb is not Verb.FORCE_COMPLETE)
 
@@ -109,7 +103,7 @@ async def test_force_complete_of_a_step_at_work_lets_the_next_begin(plans: Kit, 
     plans.recorder.gates[name] = asyncio.Event()
     run = await plans.start({"steps": mode, "phases": {"p": {"steps": steps(name, "next")}}})
     await run.until(lambda view: statuses(view)[0] == "STARTING")
-    assert (await run.update(Verb.FORCE_COMPLETE, "p", name, reason="enough")).code == 200
+    assert http_code(await run.update(Verb.FORCE_COMPLETE, "p", name, reason="enough")) == 200
     result = await run.result()
     forced = [step.forced for step in result.view.phases[0].steps]
     assert forced == [True, False]
@@ -125,7 +119,7 @@ async def test_approval_waits_for_continue(plans: Kit, mode: str) -> None:
     view = await run.until_status(Status.WAITING)
     assert statuses(view) == ["WAITING", "PENDING"]
     nothing = await run.update(Verb.CONTINUE)
-    assert (nothing.code, nothing.changed) == (200, False)
+    assert (http_code(nothing), nothing.changed) == (200, False)
     assert nothing.waiting == ("phase p waits for approval of ok",)
     assert (await run.update(Verb.CONTINUE, "p", "ok")).changed
     assert (await run.result()).status is Status.COMPLETE
@@ -152,13 +146,13 @@ async def test_interrupted_plan_begins_nothing_new(plans: Kit, mode: str) -> Non
     plans.recorder.gates[first] = asyncio.Event()
     run = await plans.start({"steps": mode, "phases": {"p": {"steps": steps(first, second)}}})
     await run.until(lambda view: statuses(view)[0] == "STARTING")
-    assert (await run.update(Verb.INTERRUPT)).code == 200
-    assert (await run.update(Verb.INTERRUPT)).code == 208
+    assert http_code(await run.update(Verb.INTERRUPT)) == 200
+    assert http_code(await run.update(Verb.INTERRUPT)) == 208
     plans.recorder.gates.pop(first).set()
     view = await run.until(lambda view: statuses(view)[0] == "COMPLETE")
     assert (view.status, statuses(view)[1]) == (Status.WAITING, "PENDING")
     assert second not in plans.recorder.begun
-    assert (await run.update(Verb.CONTINUE)).code == 200
+    assert http_code(await run.update(Verb.CONTINUE)) == 200
     assert (await run.result()).status is Status.COMPLETE
 
 
@@ -174,7 +168,7 @@ async def test_started_with_parameters_when_somebody_says_so(plans: Kit) -> None
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await run.update(Verb.START, parameters={"NAME": "1"})
     assert "NAME" in str(refused.value.cause)
-    assert (await run.update(Verb.START, parameters={"NAME": "given"})).code == 200
+    assert http_code(await run.update(Verb.START, parameters={"NAME": "given"})) == 200
     assert (await run.result()).status is Status.COMPLETE
     assert "given" in plans.recorder.done
 
@@ -184,7 +178,7 @@ async def test_stop_resets_the_steps_and_waits(plans: Kit) -> None:
         {"phases": {"p": {"steps": {**steps("stopped"), "ok": {"approval": True}}}}}
     )
     await run.until(lambda view: statuses(view) == ["COMPLETE", "WAITING"])
-    assert (await run.update(Verb.STOP)).code == 200
+    assert http_code(await run.update(Verb.STOP)) == 200
     view = await run.view()
     assert (view.status, statuses(view)) == (Status.WAITING, ["PENDING", "PENDING"])
     await run.update(Verb.START)
@@ -199,7 +193,7 @@ async def test_a_mistyped_phase_is_refused_with_the_right_name(plans: Kit) -> No
     before = (await run.handle.describe()).history_length
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await run.update(Verb.RESTART, "aprove")
-    assert "Phase aprove not found; did you mean approve?" in str(refused.value.cause)
+    assert "phase aprove not found; did you mean approve?" in str(refused.value.cause)
     await run.until_status(Status.WAITING)
     assert before <= (await run.handle.describe()).history_length
     assert (await run.log()).entries == ()
@@ -212,7 +206,7 @@ async def test_a_mistyped_phase_is_refused_with_the_right_name(plans: Kit) -> No
         pytest.param("restart", {"fase": "p"}, "fase", id="unknown key"),
         pytest.param("restart", ["p"], "valid dictionary", id="not an object"),
         pytest.param("restrt", {}, "did you mean restart", id="unknown name"),
-        pytest.param("force_complete", {"phase": "q"}, "Phase q not found", id="unknown phase"),
+        pytest.param("force_complete", {"phase": "q"}, "phase q not found", id="unknown phase"),
     ],
 )
 async def test_a_bad_signal_is_in_the_log_and_the_plan_lives(
@@ -323,3 +317,34 @@ async def test_messages_that_were_meant_for_a_child_that_has_ended_count_for_not
     await run.update(Verb.CONTINUE, "p")
     assert (await run.result()).status is Status.COMPLETE
     assert plans.recorder.done.count("z") >= 1
+
+
+CONTEXT = {"owner": "shop", "workflow_id": "service/shop", "plan": "deploy"}
+
+
+@pytest.mark.parametrize(
+    ("engine", "id", "memo"),
+    [
+        pytest.param({"context": CONTEXT}, "shop/deploy", None, id="context"),
+        pytest.param({"standing": True}, "", None, id="without-context"),
+        pytest.param({"context": CONTEXT}, "mine", {PLAN_STARTER: "", PLAN_RUN: 0}, id="copied"),
+        pytest.param(
+            {"context": {**CONTEXT, "run": 7}},
+            "shop/deploy",
+            {PLAN_STARTER: "", PLAN_RUN: 6},
+            id="another-run",
+        ),
+    ],
+)
+async def test_what_is_the_engines_to_say_is_refused_from_a_user(
+    plans: Kit, engine: dict[str, Any], id: str, memo: dict[str, Any] | None
+) -> None:
+    input = PlanInput.model_validate(
+        {"name": "p", "engine": engine, "phases": {"a": {"steps": steps("x")}}}
+    )
+    handle = await plans.client.start_workflow(
+        "Plan", input, id=id or f"plan-{uuid4()}", task_queue=plans.queue, memo=memo
+    )
+    with pytest.raises(WorkflowFailureError) as failed:
+        await handle.result()
+    assert "engine: is set by the engine" in str(failed.value.cause)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -20,13 +20,16 @@ from temporalio.worker import Replayer, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from pauses import PATIENCE, Pauses
-from temporal_plans.activities.offers import OfferActivities, release_in_pool, reserve_in_pool
-from temporal_plans.domain.cluster import AgentState
-from temporal_plans.messages.cluster import (
-    PLANS_QUEUE,
+from temporal_plans.activities.pools.offers import OfferActivities, release_and_wait
+from temporal_plans.activities.pools.pool_placement import PoolPlacement
+from temporal_plans.domain.cluster import pool as ledgers
+from temporal_plans.domain.cluster.agents import AgentState
+from temporal_plans.domain.cluster.ledger import Ledger
+from temporal_plans.domain.cluster.refusals import in_short
+from temporal_plans.messages.addresses import PLANS_QUEUE, pool_id
+from temporal_plans.messages.pools import (
     DeregisterRequest,
     DeregisterResult,
-    Explanation,
     Holdings,
     OwnersInput,
     OwnersReport,
@@ -34,12 +37,13 @@ from temporal_plans.messages.cluster import (
     PoolStatus,
     ReleaseInput,
     ReleaseResult,
+    RequirementStatus,
     ReservationKey,
     ReserveInput,
     Withdrawal,
-    pool_id,
 )
-from temporal_plans.workflows.pool import PoolWorkflow
+from temporal_plans.workflows.mechanics.guard import PlansInterceptor
+from temporal_plans.workflows.pools.pool import PoolWorkflow
 from workflows.pool_programs import BareAgent, Many, Once, Owner, want
 
 QUICK = PoolInput(
@@ -48,6 +52,8 @@ QUICK = PoolInput(
     check_owners_every=timedelta(milliseconds=300),
     grace=timedelta(milliseconds=300),
 )
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 UNHURRIED = PoolInput(check_owners_every=timedelta(minutes=5), heartbeat=timedelta(seconds=30))
 """Where no agent falls silent: a machine under load stands still for longer than QUICK allows."""
@@ -58,6 +64,7 @@ class World:
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self.placement = PoolPlacement(client)
         self.pool = f"test-{uuid4().hex[:8]}"
         self.agents: list[BareAgent] = []
         self.started: list[WorkflowHandle[Any, Any]] = []
@@ -93,10 +100,7 @@ class World:
     ) -> str:
         """The agent that was found, "" when it waits."""
         requirement = want(owner, index, cpus, notify)
-        result = await reserve_in_pool(
-            self.client,
-            ReserveInput(pool=self.pool, requirement=requirement),
-        )
+        result = await self.placement.reserve(ReserveInput(pool=self.pool, requirement=requirement))
         return result.reservation.agent if result.reservation else ""
 
     async def status(self) -> PoolStatus:
@@ -138,8 +142,8 @@ async def until(ask: Callable[[], Awaitable[object]], expected: object) -> None:
 
 @pytest_asyncio.fixture
 async def world(client: Client, sandbox: SandboxedWorkflowRunner) -> AsyncIterator[World]:
-    offers = OfferActivities(client)
     world = World(client)
+    offers = OfferActivities(client, world.placement)
 
     @activity.defn
     async def check_owners(request: OwnersInput) -> OwnersReport:
@@ -151,6 +155,7 @@ async def world(client: Client, sandbox: SandboxedWorkflowRunner) -> AsyncIterat
         client,
         task_queue=PLANS_QUEUE,
         workflows=[PoolWorkflow, Owner, Many, Once],
+        interceptors=[PlansInterceptor({})],
         activities=[offers.reserve, offers.release, check_owners],
         workflow_runner=sandbox,
     ):
@@ -164,7 +169,7 @@ async def test_reserving_starts_the_pool_and_an_agent_ends_the_wait(world: World
     status = await world.status()
     assert status.name == world.pool
     [waiting] = status.waiting
-    assert waiting.refusals[0].reasons[0][0] == "agents"
+    assert waiting.refusals[0].reasons[0].field == "agents"
     agent = await world.agent("a")
     await world.until_told(owner, "was_offered", [want(owner).key])
     assert await world.reserve(owner) == agent.agent
@@ -178,8 +183,8 @@ async def test_what_waits_is_explained_and_can_be_withdrawn(world: World) -> Non
     owner = await world.owner()
     assert await world.reserve(owner, cpus=2) == ""
     key = ReservationKey(key=want(owner).key)
-    explanation = await world.handle.query("explain", key, result_type=Explanation)
-    assert [str(one) for one in explanation.refusals] == [
+    explanation = await world.handle.query("explain", key, result_type=RequirementStatus)
+    assert [in_short(one) for one in explanation.refusals] == [
         f"{agent.agent}: set s wants 2 cpus, 1 of 1 are free"
     ]
     await world.handle.signal("withdraw", Withdrawal(key=key.key, notify="another"))
@@ -235,7 +240,7 @@ async def test_what_is_released_is_destroyed_before_others_get_it(world: World) 
     assert await world.reserve(second) == ""
     agent.may_destroy.clear()
     release = asyncio.create_task(
-        release_in_pool(world.client, ReleaseInput(pool=world.pool, key=want(first).key))
+        release_and_wait(world.placement, ReleaseInput(pool=world.pool, key=want(first).key))
     )
     await world.until(lambda status: not status.reservations)
     assert not release.done()
@@ -256,7 +261,7 @@ async def test_an_agent_that_hangs_destroying_does_not_keep_it_from_continuing(
     [reservation] = (await world.status()).reservations
     agent.may_destroy.clear()
     release = asyncio.create_task(
-        release_in_pool(world.client, ReleaseInput(pool=world.pool, key=reservation.key))
+        release_and_wait(world.placement, ReleaseInput(pool=world.pool, key=reservation.key))
     )
     await world.until(lambda status: not status.reservations)
     first_run = (await world.handle.describe()).run_id
@@ -277,6 +282,29 @@ async def test_the_activity_release_takes_what_is_not_held(world: World) -> None
     )
 
 
+async def test_a_release_does_not_wait_for_the_agent_that_the_pod_left_before(
+    world: World,
+) -> None:
+    await world.start_pool(QUICK.but(check_owners_every=timedelta(minutes=5)))
+    dead = await world.agent("a")
+    owner = await world.owner()
+    await world.reserve(owner)
+    [before] = (await world.status()).reservations
+    await dead.stop()
+    await world.until_state(dead, AgentState.LOST)
+    alive = await world.agent("b")
+    moved = want(owner).but(permanent=True, replaces=before.id)
+    answer = await world.placement.reserve(ReserveInput(pool=world.pool, requirement=moved))
+    assert answer.reservation is not None
+    assert answer.reservation.agent == alive.agent
+    request = ReleaseInput(pool=world.pool, key=before.key, reservation=answer.reservation.id)
+    await release_and_wait(world.placement, request)
+    assert await world.placement.release(request) == ReleaseResult()
+    assert (alive.destroyed, dead.destroyed) == ([answer.reservation.id], [])
+    await dead.start()
+    await until(lambda: _value(dead.destroyed), [before.id])
+
+
 async def test_what_a_lost_agent_held_is_destroyed_when_it_is_back(world: World) -> None:
     await world.start_pool(QUICK.but(check_owners_every=timedelta(minutes=5)))
     agent = await world.agent("a")
@@ -287,7 +315,7 @@ async def test_what_a_lost_agent_held_is_destroyed_when_it_is_back(world: World)
     await world.until_state(agent, AgentState.LOST)
     request = ReleaseInput(pool=world.pool, key=reservation.key)
     for held in (reservation, None):
-        result = await release_in_pool(world.client, request)  # does not wait for who is gone
+        result = await release_and_wait(world.placement, request)  # does not wait for who is gone
         assert result == ReleaseResult(
             reservation=held, destroyed=True, agent=agent.agent, agent_state=AgentState.LOST
         )
@@ -295,7 +323,7 @@ async def test_what_a_lost_agent_held_is_destroyed_when_it_is_back(world: World)
     await agent.start()
     await until(lambda: _value(agent.destroyed), [reservation.id])
     await world.until(lambda status: status.agents[0].free_cpus == 4)
-    assert await release_in_pool(world.client, request) == ReleaseResult()
+    assert await release_and_wait(world.placement, request) == ReleaseResult()
 
 
 async def _value(value: object) -> object:
@@ -382,7 +410,7 @@ async def test_two_hundred_at_once_over_runs_that_continue_as_new(world: World) 
     # Whatever run it is, agents are watched and destroy what is given up.
     gone = granted[0]
     request = ReleaseInput(pool=world.pool, key=gone.key)
-    assert (await release_in_pool(world.client, request)).destroyed
+    assert (await release_and_wait(world.placement, request)).destroyed
     assert gone.id in [one for agent in agents for one in agent.destroyed]
     await world.until(lambda status: len(status.waiting) == 19)
 
@@ -401,13 +429,14 @@ async def test_bad_input_is_refused_and_harms_nothing(world: World) -> None:
     failure = caught.value.cause
     assert isinstance(failure, ActivityError)
     assert isinstance(failure.cause, ApplicationError)
-    assert failure.cause.type == "RequirementError"
+    assert failure.cause.type == "Refused"
     assert "'NEAR' is unknown" in failure.cause.message
-    assert "sets.s.cpus -1" in failure.cause.message
+    assert "sets.s.cpus: must be a number of 0 or more (found -1" in failure.cause.message
     for signal in ("register", "heard", "withdraw"):
         await world.handle.signal(signal, {"nonsense": True})
-    long = {"id": "x" * 2000, "hostname": "h", "resources": {"cpus": 1}}
-    await world.handle.signal("register", long)  # its queue's name would be too long
+    bad_agent = {"id": "x", "queue": "q", "hostname": "h", "resources": {"cpus": 1, "memory": 1}}
+    for bad_field in ({"id": "x" * 2000}, {"queue": "/_sys/x"}, {"queue": ""}):
+        await world.handle.signal("register", bad_agent | bad_field)  # no watch can be scheduled
     assert await world.reserve(owner) == agent.agent
 
 
@@ -445,15 +474,15 @@ async def test_an_agent_removed_with_all_it_had_destroys_it_should_it_come_back(
     held = {one.id for one in (await world.status()).reservations}
     await agent.stop()
     await world.until_state(agent, AgentState.LOST)
-    released = ReleaseInput(pool=world.pool, key=want(owner, 1).key)
-    await release_in_pool(world.client, released)
+    given_up = ReleaseInput(pool=world.pool, key=want(owner, 1).key)
+    await release_and_wait(world.placement, given_up)
     result = await world.handle.execute_update(
         "deregister",
         DeregisterRequest(agent=agent.agent, force=True),
         result_type=DeregisterResult,
     )
     assert result == DeregisterResult(dropped=(want(owner).key,))
-    assert await release_in_pool(world.client, released) == ReleaseResult()
+    assert await release_and_wait(world.placement, given_up) == ReleaseResult()
     await agent.start()
     await until(lambda: _value(set(agent.destroyed)), held)
     status = await world.until(lambda status: len(status.agents) == 1)
@@ -482,6 +511,30 @@ async def test_the_id_of_a_live_agent_is_refused_to_another(world: World) -> Non
     await world.until_told(owner, "lost_agents", [agent.agent])
 
 
+@pytest.mark.parametrize("young", [True, False])
+async def test_a_run_that_does_not_know_what_was_asked_before_it_takes_nothing(
+    world: World, young: bool
+) -> None:
+    """It has just continued as new: a report that is older than that may be about an owner that has
+    asked again meanwhile."""
+    agent = BareAgent(world.client, world.pool, f"{world.pool}-a")
+    registered = ledgers.register(Ledger(pool=world.pool), agent.info, LONG_AGO).ledger
+    held = ledgers.reserve(registered, want("gone"), LONG_AGO)
+    grace = timedelta(minutes=5) if young else timedelta(milliseconds=100)
+    await world.start_pool(UNHURRIED.but(ledger=held.change.ledger, grace=grace))
+    report = OwnersReport(gone=("gone",))
+
+    async def reconciled() -> tuple[str, ...]:
+        return (await world.placement.reconcile(world.pool, report)).keys
+
+    if young:
+        assert await reconciled() == ()
+        assert len((await world.status()).reservations) == 1
+    else:
+        await until(reconciled, (want("gone").key,))
+        assert not (await world.status()).reservations
+
+
 async def test_its_table_is_shown_and_its_history_replays(
     world: World, sandbox: SandboxedWorkflowRunner
 ) -> None:
@@ -489,12 +542,13 @@ async def test_its_table_is_shown_and_its_history_replays(
     agent = await world.agent("a")
     owner = await world.owner()
     await world.reserve(owner)
-    await release_in_pool(world.client, ReleaseInput(pool=world.pool, key=want(owner).key))
+    await release_and_wait(world.placement, ReleaseInput(pool=world.pool, key=want(owner).key))
     details = await world.handle.query("__temporal_workflow_metadata")
     assert f"| {agent.agent} | ALIVE | 4 | 1000 MB |" in str(details)
     history = await world.handle.fetch_history()
     replayer = Replayer(
         workflows=[PoolWorkflow],
+        interceptors=[PlansInterceptor({})],
         data_converter=world.client.data_converter,
         workflow_runner=sandbox,
     )

@@ -13,11 +13,11 @@ from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE, until
 from temporal_plans import build
-from temporal_plans.domain.plan import StrategySpec
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.strategies import Element
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.plans.strategies.record import Element
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
 from temporal_plans.testing import PlanEnvironment
-from temporal_plans.workflows.step_context import StepContext
+from temporal_plans.workflows.plans.step_context import StepContext
 
 MODES = pytest.mark.parametrize("mode", ["child", "inline"])
 
@@ -83,7 +83,7 @@ def stumbles(elements: Sequence[Element], spec: StrategySpec, seed: int) -> Sequ
 BAD = {
     "raises": (raises, "KeyError: 'zone'"),
     "answers-nothing": (answers_nothing, "TypeError: "),
-    "answers-names": (answers_names, "TypeError: it answered "),
+    "answers-names": (answers_names, "TypeError: it returned "),
     "stumbles": (stumbles, "KeyError: 'zone'"),
 }
 

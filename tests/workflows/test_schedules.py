@@ -19,22 +19,26 @@ from temporalio.exceptions import CancelledError, FailureError
 from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE
-from temporal_plans.activities import plans, scheduled
-from temporal_plans.activities.plans import PlanActivities
-from temporal_plans.activities.runs import described
-from temporal_plans.activities.scheduled import ScheduledActivities
+from temporal_plans.activities.mechanics.runs import described
+from temporal_plans.activities.owners import plans
+from temporal_plans.activities.owners.plans import PlanActivities
+from temporal_plans.activities.owners.scheduled import ScheduledActivities, ScheduledIntervals
 from temporal_plans.client.errors import Refused, ScheduleNotFound
-from temporal_plans.client.gateway import TemporalGateway
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.schedules import Overlap, ScheduleView, Timetable
-from temporal_plans.domain.commands import Command, Verb
-from temporal_plans.domain.plan import PlanSpec, StrategySpec
-from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanInput
-from temporal_plans.messages.scheduled import ScheduledPlan, ScheduledResult, ScheduledStart
-from temporal_plans.messages.service import PlanStart, ServiceInput
-from temporal_plans.workflows import service
+from temporal_plans.client.temporal.gateway import TemporalGateway
+from temporal_plans.client.temporal.schedules import Overlap, ScheduleView, Timetable
+from temporal_plans.domain.plans.commands import Command, Verb
+from temporal_plans.domain.plans.plan import PlanSpec
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
+from temporal_plans.domain.services.spec import PodSpec, ResourceSet, ServiceSpec, TaskSpec
+from temporal_plans.domain.tasks.goal import Goal
+from temporal_plans.messages.owners import PlanStart
+from temporal_plans.messages.plans import PlanInput
+from temporal_plans.messages.schedules import ScheduledPlan, ScheduledResult, ScheduledStart
+from temporal_plans.messages.services import ServiceInput
+from temporal_plans.worker.plugin import ActivityIntervals, PlansPlugin
+from temporal_plans.workflows.mechanics.settings import EngineSettings
 from workflows.plan_kit import Kit, kit, steps
 
 NIGHTLY = Timetable(cron=("0 3 * * *",), time_zone="Europe/Oslo")
@@ -101,9 +105,9 @@ async def failure_of(run: WorkflowHandle[object, ScheduledResult]) -> str:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def clock(env: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Clock]:
-    monkeypatch.setattr(scheduled, "HEARTBEAT", timedelta(seconds=0.2))
-    monkeypatch.setattr(scheduled, "LOOK", timedelta(seconds=0.5))
+async def clock(env: WorkflowEnvironment, engine_settings: EngineSettings) -> AsyncIterator[Clock]:
+    intervals = ScheduledIntervals(heartbeat=timedelta(seconds=0.2), check=timedelta(seconds=0.5))
+    plugin = PlansPlugin(settings=engine_settings, intervals=ActivityIntervals(scheduled=intervals))
     service = f"clock-{uuid4().hex[:8]}"
     deploy = PlanSpec.model_validate({"name": "deploy", "phases": {"p": {"steps": steps("d")}}})
     backup = PlanSpec.model_validate(
@@ -114,7 +118,7 @@ async def clock(env: WorkflowEnvironment, monkeypatch: pytest.MonkeyPatch) -> As
         }
     )
     request = ServiceInput(spec=ServiceSpec(name=service, pods=(POD,)), plans=(deploy, backup))
-    async with kit(env.client.service_client.config.target_host) as made:
+    async with kit(env.client.service_client.config.target_host, plugin) as made:
         handle = await made.client.start_workflow(
             "Service", request, id=f"service/{service}", task_queue=made.queue
         )
@@ -160,7 +164,7 @@ async def test_a_plan_at_work_is_left_alone(clock: Clock) -> None:
     await clock.begun()
     result = await asyncio.wait_for((await clock.begin()).result(), PATIENCE)
     assert not result.started
-    assert "was at work already" in result.message
+    assert "was already in progress" in result.message
     gate.set()
     await until(lambda: _complete(clock, clock.backup))
     assert clock.kit.recorder.done.count("b") == 1
@@ -171,7 +175,7 @@ async def test_an_operators_interrupt_is_not_lifted(clock: Clock) -> None:
     await clock.plans.command(clock.backup, Verb.START, Command(by="me"))
     await clock.begun()
     await clock.plans.command(clock.backup, Verb.INTERRUPT, Command(by="me"))
-    assert "in the middle of an earlier run, and waits for" in await failure_of(await clock.begin())
+    assert "in an earlier run and waits for an operator" in await failure_of(await clock.begin())
 
 
 async def test_it_fails_when_the_plan_waits_in_error(clock: Clock) -> None:
@@ -208,12 +212,12 @@ async def test_cancelled_it_stops_the_plan(clock: Clock) -> None:
     assert verbs == ["start", "stop"]
 
 
+@pytest.mark.engine(answer_timeout=timedelta(seconds=0.1))
 async def test_a_run_that_is_long_in_starting_is_waited_for(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile the plan's last run is there to be found."""
     await asyncio.wait_for((await clock.begin()).result(), PATIENCE)
-    monkeypatch.setattr(service, "ANSWER_WITHIN", timedelta(seconds=0.1))
     may_start = asyncio.Event()
 
     async def slow(client: Client, workflow_id: str) -> WorkflowExecutionDescription | None:
@@ -238,7 +242,7 @@ async def test_a_run_that_fails_at_once_is_told(
     async def broken(_: PlanActivities, start: PlanStart) -> PlanInput:
         return start.input.but(strategy=StrategySpec(name="nope"))
 
-    monkeypatch.setattr(f"{plans.__name__}.PlanActivities._from_where_it_ended", broken)
+    monkeypatch.setattr(PlanActivities, "_input_from_last_run", broken)
     assert "nope" in await failure_of(await clock.begin())
 
 
@@ -255,9 +259,10 @@ async def test_another_run_of_the_plan_is_not_stopped(clock: Clock) -> None:
     assert before is not None
     clock.kit.recorder.begun.clear()
     clock.kit.recorder.gates["b"] = asyncio.Event()
-    await clock.plans.command(clock.backup, Verb.START, Command(by="operator"))
+    mark = log.entries[-1].mark
+    same_words = Command(by="operator", reason=log.entries[-1].reason)
+    await clock.plans.command(clock.backup, Verb.START, same_words)
     await clock.begun()
-    mark = log.entries[-1].reason
     ours = ScheduledStart(plan_id=clock.backup, started=True, mark=mark, first_run_id=before.run_id)
     await ScheduledActivities(clock.kit.client).stop_scheduled_plan(ours)
     verbs = [entry.verb for entry in (await clock.plans.log(clock.backup)).entries]
@@ -267,8 +272,8 @@ async def test_another_run_of_the_plan_is_not_stopped(clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        pytest.param({"service": "nobody"}, "there is no service 'nobody' any more", id="service"),
-        pytest.param({"plan": "bakup"}, "Plan bakup not found", id="plan"),
+        pytest.param({"service": "nobody"}, "'nobody' does not exist any more", id="service"),
+        pytest.param({"plan": "bakup"}, "plan bakup not found", id="plan"),
     ],
 )
 async def test_what_is_not_there(clock: Clock, changes: dict[str, str], text: str) -> None:
@@ -329,4 +334,11 @@ async def test_a_plan_of_no_service(clock: Clock) -> None:
     assert (shown.plan, shown.service, shown.when) == (name, "", every)
     await clock.plans.trigger_schedule(schedule)
     await until(lambda: _true("n" in clock.kit.recorder.done))
+
+    async def is_listed(*, scheduled: bool) -> bool:
+        plans = await clock.plans.own_plans(scheduled=scheduled)
+        return any(plan.id.startswith(name) and plan.ended for plan in plans)
+
+    await until(lambda: is_listed(scheduled=True))
+    assert not await is_listed(scheduled=False)
     await clock.plans.delete_schedule(schedule)

@@ -3,14 +3,12 @@
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
-from temporalio import activity, workflow
+from temporalio import activity
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
@@ -19,291 +17,59 @@ from temporalio.client import (
 )
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
-from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
-from temporalio.worker import Worker
+from temporalio.testing import ActivityEnvironment
 
 from pauses import PATIENCE, until
-from temporal_plans.activities import plans as plan_activities
-from temporal_plans.activities import pods
-from temporal_plans.activities.offers import reserve_in_pool
-from temporal_plans.activities.plans import RUN, STARTER, PlanActivities
-from temporal_plans.activities.pods import PodActivities
-from temporal_plans.activities.runs import described
-from temporal_plans.domain.cluster import Reservation
-from temporal_plans.domain.commands import Command
-from temporal_plans.domain.leases import Lease, LeaseState
-from temporal_plans.domain.plan import ApprovalWork, PhaseSpec, PlanSpec, StepSpec
-from temporal_plans.domain.service import Goal, PodSpec, ResourceSet, ServiceSpec, TaskSpec
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState, TaskStatus
-from temporal_plans.messages.cluster import (
-    AGENT_LOST,
-    AgentLostMessage,
-    DeregisterRequest,
-    DeregisterResult,
-    Holdings,
-    KillInput,
-    LaunchIntent,
-    LaunchOrder,
-    PoolInput,
-    PoolStatus,
-    ReserveInput,
-    ReserveResult,
-    TaskLaunch,
-    TaskRef,
-    TaskStatuses,
-    agent_queue,
-    pool_id,
-)
-from temporal_plans.messages.plan import (
-    CommandLog,
-    PlanInput,
-    PlanResult,
-    PreparePodInput,
-    PreparePodResult,
-    ServiceContext,
-)
-from temporal_plans.messages.service import (
-    LeaseGrant,
-    LeaseRequest,
+from temporal_plans.activities.mechanics.runs import described
+from temporal_plans.activities.owners import plans as plan_activities
+from temporal_plans.activities.owners.plans import PlanActivities
+from temporal_plans.api.dialect import http_code
+from temporal_plans.domain.kinds.approval import ApprovalWork
+from temporal_plans.domain.owners.rollout import PhaseRollout, Rollout
+from temporal_plans.domain.owners.runs import RunHistory
+from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.plans.commands import Command
+from temporal_plans.domain.plans.leases import Lease
+from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.spec import PhaseYaml, PlanYaml
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.messages.owners import (
     OpenPlans,
-    PlanReport,
+    OwnerState,
     PlanStart,
-    Retired,
-    RetireTask,
-    ServiceInput,
-    ServiceState,
-    ServiceStatus,
     StartPlan,
-    SubscribeMessage,
-    TaskRecord,
-    Tasks,
     UninstallRequest,
     Unsent,
 )
-from temporal_plans.workflows import service_plans
-from workflows.plan_kit import Kit, kit
-from workflows.pool_programs import BareAgent
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-POD_WORK = {"kind": "pod", "pod": "web", "index": 0, "tasks": ["server"]}
-
-
-@workflow.defn(sandboxed=False)
-class Listener:
-    """Stands for a phase or a step: keeps what it is told."""
-
-    def __init__(self) -> None:
-        self._statuses: list[TaskStatus] = []
-        self._grants: list[LeaseGrant] = []
-
-    @workflow.run
-    async def run(self) -> None:
-        await workflow.wait_condition(lambda: False)
-
-    @workflow.signal
-    def task_statuses(self, message: TaskStatuses) -> None:
-        self._statuses += message.statuses
-
-    @workflow.signal
-    def leased(self, message: LeaseGrant) -> None:
-        self._grants.append(message)
-
-    @workflow.query
-    def statuses(self) -> TaskStatuses:
-        return TaskStatuses(statuses=tuple(self._statuses))
-
-    @workflow.query
-    def grants(self) -> list[LeaseGrant]:
-        return self._grants
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def listener(plans: Kit) -> AsyncIterator["WorkflowHandle[Listener, None]"]:
-    queue = f"listener-{uuid4()}"
-    async with Worker(plans.client, task_queue=queue, workflows=[Listener]):
-        handle = await plans.client.start_workflow(Listener.run, id=queue, task_queue=queue)
-        yield handle
-        await handle.terminate()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plans(env: WorkflowEnvironment) -> AsyncIterator[Kit]:
-    async with kit(env.client.service_client.config.target_host) as made:
-        yield made
-
-
-def spec(name: str) -> ServiceSpec:
-    """No instance is deployed, so that the tests alone say what is launched."""
-    task = TaskSpec(name="server", goal=Goal.RUNNING, cmd="true", resource_set="set")
-    pod = PodSpec(
-        type="web", count=0, tasks=(task,), resource_sets=(ResourceSet(id="set", cpus=0.1),)
-    )
-    return ServiceSpec(name=name, pods=(pod,))
-
-
-async def started(plans: Kit, /, **more: Any) -> "WorkflowHandle[Any, None]":
-    name = f"svc-{uuid4()}"
-    return await plans.client.start_workflow(
-        "Service",
-        ServiceInput(spec=spec(name), **more),
-        id=f"service/{name}",
-        task_queue=plans.queue,
-    )
-
-
-async def status(handle: "WorkflowHandle[Any, None]") -> ServiceStatus:
-    answer: ServiceStatus = await handle.query("status", result_type=ServiceStatus)
-    return answer
-
-
-async def tasks(handle: "WorkflowHandle[Any, None]") -> Tasks:
-    answer: Tasks = await handle.query("tasks", result_type=Tasks)
-    return answer
-
-
-async def record(
-    handle: "WorkflowHandle[Any, None]",
-    index: int,
-    task_id: str,
-    agent: str = "a1",
-    *,
-    step: str = "",
-    asked: datetime | None = None,
-    reserved: datetime | None = None,
-    owner: str = "",
-    config_id: str = "",
-    task: str = "server",
-) -> LaunchOrder:
-    reservation = Reservation(
-        id=str(uuid4()),
-        owner=handle.id,
-        pod="web",
-        index=index,
-        agent=agent,
-        hostname="host",
-        created=NOW,
-    )
-    intent = LaunchIntent(
-        owner=owner,
-        step=step,
-        pod="web",
-        index=index,
-        config_id=config_id,
-        reservation=reservation,
-        tasks=(TaskLaunch(task_id=task_id, task=task),),
-        asked=asked,
-        reserved=reserved,
-    )
-    order: LaunchOrder = await handle.execute_update(
-        "record_launch", intent, result_type=LaunchOrder
-    )
-    return order
-
-
-def report(task_id: str, index: int, sequence: int, state: TaskState) -> TaskStatus:
-    return TaskStatus(
-        task_id=task_id, name=f"web-{index}-server", state=state, sequence=sequence, at=NOW
-    )
-
-
-async def test_a_launch_is_recorded_once_and_names_what_is_in_the_way(plans: Kit) -> None:
-    handle = await started(plans)
-    assert (await record(handle, 0, "one")).kill == ()
-    first = await record(handle, 0, "two")
-    again = await record(handle, 0, "two")
-    assert [task.task_id for task in first.kill] == ["one"]
-    assert again == first
-    await handle.terminate()
-
-
-async def test_a_recovery_that_was_called_off_launches_nothing(plans: Kit) -> None:
-    handle = await started(plans)
-    await record(handle, 0, "newest", step="svc/deploy/web/web-0:[server]")
-    with pytest.raises(WorkflowUpdateFailedError) as refused:
-        await record(handle, 0, "as-it-was", step="svc/recovery/web-0:[server]/web-0:[server]")
-    assert "was called off" in str(refused.value.cause)
-    assert [task.task_id for task in (await tasks(handle)).tasks] == ["newest"]
-    await handle.terminate()
-
-
-async def test_a_request_that_comes_late_replaces_no_newer_launch(plans: Kit) -> None:
-    """The step was interrupted while it asked, and went on before that had arrived."""
-    handle = await started(plans)
-    await record(handle, 0, "second", step="p/s", asked=NOW + timedelta(seconds=2))
-    with pytest.raises(WorkflowUpdateFailedError) as refused:
-        await record(handle, 0, "first", step="p/s", asked=NOW + timedelta(seconds=1))
-    assert "p/s has launched second since" in str(refused.value.cause)
-    assert [task.task_id for task in (await tasks(handle)).tasks] == ["second"]
-    await record(handle, 0, "second", step="p/s", asked=NOW + timedelta(seconds=2))
-    await record(handle, 0, "another's", step="p/t", asked=NOW + timedelta(seconds=1))
-    await record(handle, 0, "third", step="p/t", asked=NOW + timedelta(seconds=3))
-    assert [task.task_id for task in (await tasks(handle)).tasks] == ["third"]
-    await handle.terminate()
-
-
-async def test_a_launch_on_an_agent_that_was_given_up_since_is_refused(plans: Kit) -> None:
-    """What was reserved is asked for again; also when the agent is back."""
-    handle = await started(plans, state=ServiceState(lost_agents={"a2": NOW}))
-    lost = AgentLostMessage(agent="a1", pool="default", at=NOW)
-    await handle.signal("agent_lost", lost)
-    for agent in ("a1", "a2"):
-        with pytest.raises(WorkflowUpdateFailedError) as refused:
-            await record(handle, 0, "one", agent, reserved=NOW - timedelta(seconds=1))
-        cause = refused.value.cause
-        assert isinstance(cause, ApplicationError)
-        assert (cause.type, cause.non_retryable, cause.details) == (AGENT_LOST, False, (False,))
-        await record(handle, 0, f"{agent}-is-back", agent, reserved=NOW + timedelta(seconds=1))
-    await record(handle, 0, "elsewhere", "a3", reserved=NOW - timedelta(seconds=1))
-    await handle.terminate()
-
-
-async def test_a_launch_of_a_pod_that_another_works_on_is_refused(plans: Kit) -> None:
-    """Its step was forced while it was being prepared, and has given the pod back since."""
-    lease = Lease(plan="recovery", phase="p/q", step=0, pod="web", index=0, tasks=("server",))
-    handle = await started(plans, state=ServiceState(leases=LeaseState(held=(lease,))))
-    with pytest.raises(WorkflowUpdateFailedError) as refused:
-        await record(handle, 0, "late", step="p/r/s", owner="p/r/s")
-    assert "has lost its pod to p/q" in str(refused.value.cause)
-    await record(handle, 0, "one", step="p/q/s", owner="p/q/s")
-    await record(handle, 0, "two", step="p/q/s", owner="p/q")
-    await record(handle, 1, "three", step="p/r/s", owner="p/r/s")
-    await handle.terminate()
-
-
-async def test_a_launch_of_a_pod_that_was_taken_away_since_is_refused(plans: Kit) -> None:
-    """Nobody knew of it when the plan that takes pods away was made."""
-    name = f"svc-{uuid4()}"
-    service = spec(name)
-    [web] = service.pods
-    other = web.tasks[0].but(name="other")
-    nothing = PlanSpec(name="deploy", phases=())
-    by_hand = {"name": "by-hand", "phases": {"p": {"steps": {"s": {"work": POD_WORK}}}}}
-    two, one = (
-        ServiceInput(
-            spec=service.but(
-                pods=(web.but(count=count, tasks=(web.tasks[0], other), allow_decommission=True),)
-            ),
-            plans=(nothing, PlanSpec.model_validate(by_hand)),
-        )
-        for count in (2, 1)
-    )
-    handle = await plans.client.start_workflow(
-        "Service", two, id=f"service/{name}", task_queue=plans.queue
-    )
-    before = (await status(handle)).config_id
-    await handle.execute_update("deploy", one)
-    with pytest.raises(WorkflowUpdateFailedError) as refused:
-        await record(handle, 1, "late", config_id=before)
-    assert "pod web-1 is not wanted any more" in str(refused.value.cause)
-    with pytest.raises(WorkflowUpdateFailedError) as refused:
-        await record(handle, 0, "late", config_id=before, task="other")
-    assert "task web-0-other is not wanted any more" in str(refused.value.cause)
-    await record(handle, 0, "in-place", config_id=before)
-    wanted = await handle.query("wanted", result_type=Holdings)
-    assert wanted.keys == (f"{handle.id}:web-0",)
-    await handle.terminate()
+from temporal_plans.messages.plans import (
+    PLAN_RUN,
+    PLAN_STARTER,
+    CommandLog,
+    LeaseGrant,
+    LeaseRequest,
+    PlanInput,
+    PlanReport,
+    PlanResult,
+)
+from temporal_plans.messages.services import (
+    ChangeView,
+    DeployResult,
+    Rollback,
+    ServiceInput,
+    ServiceState,
+)
+from temporal_plans.messages.tasks import TaskStatuses
+from workflows.plan_kit import Kit
+from workflows.service_kit import (
+    Listener,
+    heard_by,
+    record,
+    report,
+    spec,
+    started,
+    status,
+)
 
 
 async def test_what_another_services_plan_says_counts_for_nothing(plans: Kit) -> None:
@@ -333,7 +99,7 @@ async def test_a_run_that_is_over_is_not_begun_again(plans: Kit) -> None:
     """An attempt to start it that was frozen goes on after all."""
     plan, env = f"plan-{uuid4()}", ActivityEnvironment()
     env.info = dataclasses.replace(env.info, task_queue=plans.queue)
-    memo = {RUN: 2, STARTER: "us"}
+    memo = {PLAN_RUN: 2, PLAN_STARTER: "us"}
     handle = await plans.client.start_workflow(
         "Plan", _waiting(), id=plan, task_queue=plans.queue, memo=memo
     )
@@ -353,52 +119,11 @@ async def test_a_run_that_is_over_is_not_begun_again(plans: Kit) -> None:
     await plans.client.get_workflow_handle(plan).terminate()
 
 
-async def test_a_late_status_of_an_old_launch_changes_nothing(plans: Kit) -> None:
-    handle = await started(plans)
-    await record(handle, 0, "one")
-    await record(handle, 0, "two")
-    statuses = TaskStatuses(
-        statuses=(
-            report("two", 0, 2, TaskState.RUNNING),
-            report("two", 0, 1, TaskState.STARTING),
-            report("one", 0, 9, TaskState.FAILED),
-        )
-    )
-    await handle.signal("task_statuses", statuses)
-    (known,) = (await tasks(handle)).tasks
-    assert known.status is not None
-    assert (known.task_id, known.status.state) == ("two", TaskState.RUNNING)
-    await handle.terminate()
-
-
-async def test_5000_statuses_pass_by_continuing_as_new(plans: Kit) -> None:
-    handle = await started(plans, history_limit=300)
-    for index in range(50):
-        await record(handle, index, f"task-{index}")
-    first = (await handle.describe()).run_id
-
-    async def say(index: int) -> None:
-        for batch in range(10):
-            reports = [
-                report(f"task-{index}", index, batch * 10 + n, TaskState.RUNNING) for n in range(10)
-            ]
-            await handle.signal("task_statuses", TaskStatuses(statuses=tuple(reports)))
-
-    await asyncio.gather(*(say(index) for index in range(50)))
-    known = (await tasks(handle)).tasks
-    assert len(known) == 50
-    assert {task.status.sequence for task in known if task.status} == {99}
-    described = await handle.describe()
-    assert described.run_id != first
-    assert described.history_length < 2000
-    await handle.terminate()
-
-
 async def test_plans_are_started_listed_and_run_again(plans: Kit) -> None:
     handle = await started(plans)
     deploy = await _closed(plans, handle)
     again = await handle.execute_update("start_plan", StartPlan(plan="deploy", by="me"))
-    assert again["code"] == 200
+    assert again["result"] == "done"
     assert (await _closed(plans, handle)) != deploy
     plan = (await status(handle)).plans[0]
     assert (plan.name, plan.status, plan.run) == ("deploy", Status.COMPLETE, 2)
@@ -443,35 +168,6 @@ async def test_who_holds_an_asset_keeps_it(plans: Kit) -> None:
     await handle.terminate()
 
 
-async def test_tasks_that_it_does_not_follow_are_gone(
-    plans: Kit, listener: "WorkflowHandle[Listener, None]"
-) -> None:
-    handle = await started(plans)
-    old, new, unknown = "svc__web-0-server__1", "svc__web-0-server__2", "svc__web-7-server__x"
-    await record(handle, 0, old)
-    await record(handle, 0, new)
-    await handle.signal(
-        "task_statuses", TaskStatuses(statuses=(report(new, 0, 4, TaskState.RUNNING),))
-    )
-    await handle.signal(
-        "subscribe", SubscribeMessage(owner=listener.id, task_ids=(old, new, unknown))
-    )
-    heard = await _heard(listener, 3)
-    assert [(one.task_id, one.name, one.state, one.sequence) for one in heard] == [
-        (old, "web-0-server", TaskState.GONE, 2**31 - 1),
-        (new, "web-0-server", TaskState.RUNNING, 4),
-        (unknown, "web-7-server", TaskState.GONE, 2**31 - 1),
-    ]
-    await handle.terminate()
-
-
-async def _heard(listener: "WorkflowHandle[Listener, None]", number: int) -> tuple[TaskStatus, ...]:
-    heard = await until(
-        lambda: listener.query(Listener.statuses), lambda heard: len(heard.statuses) >= number
-    )
-    return heard.statuses
-
-
 async def test_what_the_run_before_left_is_sent_first(
     plans: Kit, listener: "WorkflowHandle[Listener, None]"
 ) -> None:
@@ -486,76 +182,10 @@ async def test_what_the_run_before_left_is_sent_first(
             message=TaskStatuses(statuses=(status,)),
         ),
     )
-    handle = await started(plans, state=ServiceState(unsent=left))
-    assert await _heard(listener, 1) == (status,)
+    handle = await started(plans, state=ServiceState(owner=OwnerState(unsent=left)))
+    assert await heard_by(listener, 1) == (status,)
     assert await listener.query(Listener.grants) == [grant]
     await handle.terminate()
-
-
-async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> None:
-    handle = await started(plans, history_limit=50)
-    agent = f"dead-{uuid4()}"
-    zombie = report("zombie", 0, 1, TaskState.RUNNING).but(agent=agent)
-    first = (await handle.describe()).run_id
-    async with asyncio.timeout(PATIENCE):
-        while (await handle.describe()).run_id == first:  # without a pause, as the agent reports
-            await handle.signal("task_statuses", TaskStatuses(statuses=(zombie,)))
-    killed: list[KillInput] = []
-
-    @activity.defn(name="kill")
-    async def kill(request: KillInput) -> TaskStatuses:
-        killed.append(request)
-        return TaskStatuses()
-
-    async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
-        async with asyncio.timeout(PATIENCE):
-            while not killed or (await handle.describe()).raw_description.pending_activities:
-                await asyncio.sleep(0.05)
-    assert {request.task_ids for request in killed} == {("zombie",)}
-    await handle.terminate()
-
-
-async def test_a_launch_that_never_came_to_its_agent_can_be_taken_away(plans: Kit) -> None:
-    """Such an agent reports nothing about it, now or later: its answer to the kill is all there
-    is."""
-    agent = f"lossy-{uuid4()}"
-
-    @activity.defn(name="kill")
-    async def kill(request: KillInput) -> TaskStatuses:
-        [task] = request.task_ids
-        return TaskStatuses(statuses=(report(task, 0, 1_700_000_000, TaskState.KILLED),))
-
-    handle = await started(plans)
-    await record(handle, 0, "svc__web-0-server__1", agent)
-    async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
-        retired = await handle.execute_update(
-            "retire_task", RetireTask(task="web-0-server"), result_type=Retired
-        )
-    assert retired.dead
-    await handle.terminate()
-
-
-async def test_a_launch_that_nobody_ever_heard_of_keeps_no_service(plans: Kit) -> None:
-    """It was recorded just after somebody had removed its agent for good."""
-    launch = TaskRecord(
-        task_id="svc__web-0-server__1",
-        name="web-0-server",
-        pod="web",
-        index=0,
-        task="server",
-        goal=Goal.RUNNING,
-        resource_set="set",
-        agent=f"removed-{uuid4()}",
-        hostname="host",
-        config_id="",
-        owner="",
-        step="",
-        launched=NOW,
-    )
-    left = ServiceState(tasks={launch.name: launch}, uninstalling=True)
-    handle = await started(plans, state=left)
-    async with asyncio.timeout(PATIENCE):
-        await handle.result()
 
 
 LONG = "x" * 2000
@@ -620,27 +250,8 @@ async def test_every_uninstall_is_in_the_log(plans: Kit) -> None:
     for reason in ("first", "again"):
         await handle.execute_update("uninstall", UninstallRequest(by="ann", reason=reason))
     log: CommandLog = await handle.query("log", result_type=CommandLog)
-    said = [(entry.reason, entry.outcome.code) for entry in log.entries]
+    said = [(entry.reason, http_code(entry.outcome)) for entry in log.entries]
     assert said == [("first", 200), ("again", 208)]
-    await handle.terminate()
-
-
-async def test_a_zombie_of_the_run_before_is_killed(plans: Kit) -> None:
-    agent = f"back-{uuid4()}"
-    killed: list[tuple[str, ...]] = []
-
-    @activity.defn(name="kill")
-    async def kill(request: KillInput) -> TaskStatuses:
-        killed.append(request.task_ids)
-        return TaskStatuses()
-
-    async with Worker(plans.client, task_queue=agent_queue(agent), activities=[kill]):
-        zombies = (TaskRef(task_id="zombie", agent=agent),)
-        handle = await started(plans, state=ServiceState(doomed=zombies))
-        async with asyncio.timeout(PATIENCE):
-            while not killed:
-                await asyncio.sleep(0.05)
-    assert killed == [("zombie",)]
     await handle.terminate()
 
 
@@ -675,9 +286,13 @@ async def test_a_plan_that_is_over_is_closed_whatever_its_memo(plans: Kit) -> No
     ("memo", "text"),
     [
         pytest.param({}, "which no service started", id="nobody's"),
-        pytest.param({RUN: 1, STARTER: "me"}, "which is the plan's run 1", id="earlier-run"),
-        pytest.param({RUN: 2, STARTER: "it"}, "which run it of a service started", id="another's"),
-        pytest.param({RUN: 2, STARTER: "me"}, "", id="this-start"),
+        pytest.param(
+            {PLAN_RUN: 1, PLAN_STARTER: "me"}, "which is the plan's run 1", id="earlier-run"
+        ),
+        pytest.param(
+            {PLAN_RUN: 2, PLAN_STARTER: "it"}, "which run it of a service started", id="another's"
+        ),
+        pytest.param({PLAN_RUN: 2, PLAN_STARTER: "me"}, "", id="this-start"),
     ],
 )
 async def test_a_plan_is_started_unless_another_is_in_the_way(
@@ -711,133 +326,6 @@ def _waiting() -> PlanInput:
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "tasks", "text"),
-    [
-        pytest.param("wbe", ("server",), "no pod 'wbe'; it has: web", id="pod"),
-        pytest.param("web", ("srv",), "no task 'srv'; it has: server", id="task"),
-    ],
-)
-async def test_a_pod_that_is_not_there_is_not_tried_again(
-    plans: Kit, pod: str, tasks: tuple[str, ...], text: str
-) -> None:
-    handle = await started(plans)
-    context = ServiceContext(
-        service=handle.id.removeprefix("service/"), workflow_id=handle.id, config_id="", plan="p"
-    )
-    request = PreparePodInput(
-        context=context, step="s", element="s", pod=pod, index=0, tasks=tasks, attempt="1"
-    )
-    with pytest.raises(ApplicationError, match=text) as refused:
-        await PodActivities(plans.client).prepare_pod(request)
-    assert refused.value.non_retryable
-    await handle.terminate()
-
-
-async def test_what_was_reserved_for_an_earlier_attempt_may_be_gone(plans: Kit) -> None:
-    """An attempt that comes much later, because all workers were away, asks for itself; and what
-    the one before it recorded in another place is a launch of its own."""
-    pool, step = f"pool-{uuid4()}", f"step-{uuid4()}"
-    settings = PoolInput(name=pool, heartbeat=timedelta(seconds=30))
-    members = await plans.client.start_workflow(
-        "Pool", settings, id=pool_id(pool), task_queue=plans.queue
-    )
-    handle = await started(plans)
-    context = ServiceContext(
-        service=handle.id.removeprefix("service/"),
-        workflow_id=handle.id,
-        config_id="",
-        plan="p",
-        pool=pool,
-    )
-    request = PreparePodInput(
-        context=context, step=step, element=step, pod="web", index=0, tasks=("server",), attempt="1"
-    )
-    env = ActivityEnvironment()
-
-    async def attempt(number: int) -> PreparePodResult:
-        env.info = dataclasses.replace(env.info, attempt=number)
-        return await env.run(PodActivities(plans.client).prepare_pod, request)
-
-    gone = BareAgent(plans.client, pool, f"{pool}-a")
-    await gone.start()
-    first = await attempt(1)
-    await gone.stop()
-    removed = DeregisterRequest(agent=gone.agent, force=True)
-    await members.execute_update("deregister", removed, result_type=DeregisterResult)
-    assert "no agent" in str((await attempt(2)).refusals)
-    there = BareAgent(plans.client, pool, f"{pool}-b")
-    await there.start()
-    third, fourth = await attempt(3), await attempt(4)
-    assert first.reservation is not None
-    assert third.reservation is not None
-    assert [first.reservation.agent, third.reservation.agent] == [gone.agent, there.agent]
-    assert fourth == third
-    [was], [new] = first.tasks, third.tasks
-    assert was.task_id != new.task_id
-    [recorded] = (await tasks(handle)).tasks
-    assert (recorded.task_id, recorded.agent) == (new.task_id, there.agent)
-    await there.stop()
-    await handle.terminate()
-    await members.terminate()
-
-
-async def test_a_place_on_a_lost_agent_that_nobody_has_heard_of_is_given_back(
-    plans: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The agent is given up between the reservation and the launch: nothing would ever move the
-    pod, for the service knows nothing of it."""
-    pool, step = f"pool-{uuid4()}", f"step-{uuid4()}"
-    settings = PoolInput(name=pool, heartbeat=timedelta(seconds=30))
-    members = await plans.client.start_workflow(
-        "Pool", settings, id=pool_id(pool), task_queue=plans.queue
-    )
-    agent = BareAgent(plans.client, pool, f"{pool}-a")
-    await agent.start()
-    handle = await started(plans)
-    context = ServiceContext(
-        service=handle.id.removeprefix("service/"),
-        workflow_id=handle.id,
-        config_id="",
-        plan="p",
-        pool=pool,
-    )
-    request = PreparePodInput(
-        context=context, step=step, element=step, pod="web", index=0, tasks=("server",), attempt="1"
-    )
-
-    async def and_lost(client: Client, asked: ReserveInput) -> ReserveResult:
-        answer = await reserve_in_pool(client, asked)
-        assert answer.at is not None
-        lost = AgentLostMessage(agent=agent.agent, pool=pool, at=answer.at)
-        await handle.signal("agent_lost", lost)
-        return answer
-
-    monkeypatch.setattr(pods, "reserve_in_pool", and_lost)
-    with pytest.raises(ApplicationError, match="was given up since") as refused:
-        await PodActivities(plans.client).prepare_pod(request)
-    assert not refused.value.non_retryable
-    assert not (await members.query("status", result_type=PoolStatus)).reservations
-    monkeypatch.undo()
-    assert (await PodActivities(plans.client).prepare_pod(request)).reservation is not None
-    await members.terminate()
-    await agent.stop()
-    await handle.terminate()
-
-
-async def test_what_an_unheard_launch_was_to_replace_is_still_in_the_way(plans: Kit) -> None:
-    """Its step was interrupted after it was recorded, and before it killed anything."""
-    handle = await started(plans)
-    await record(handle, 0, "one")
-    await handle.signal(
-        "task_statuses", TaskStatuses(statuses=(report("one", 0, 1, TaskState.RUNNING),))
-    )
-    assert [task.task_id for task in (await record(handle, 0, "two")).kill] == ["one"]
-    kill = (await record(handle, 0, "three")).kill
-    assert sorted(task.task_id for task in kill) == ["one", "two"]
-    await handle.terminate()
-
-
 async def test_a_plan_that_is_back_is_started(plans: Kit) -> None:
     """It had a run before it was dropped, whose number must not be given again."""
     approval = PhaseSpec(name="p", steps=(StepSpec(name="s", work=ApprovalWork()),))
@@ -849,7 +337,7 @@ async def test_a_plan_that_is_back_is_started(plans: Kit) -> None:
     async def deployed(*made: PlanSpec) -> None:
         changed = ServiceInput(spec=spec(name), plans=made)
         answer = await handle.execute_update("deploy", changed)
-        assert answer["outcome"]["code"] == 200
+        assert answer["outcome"]["result"] == "done"
 
     first = await _running(plans, f"{name}/backup")
     await deployed(deploy)
@@ -862,19 +350,19 @@ async def test_a_plan_that_is_back_is_started(plans: Kit) -> None:
     await handle.terminate()
 
 
+@pytest.mark.engine(ending_check_interval=timedelta(0))
 async def test_a_plan_that_begins_while_others_are_looked_after_is_open(
-    plans: Kit, monkeypatch: pytest.MonkeyPatch
+    own_plans: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever looked for it a moment before it was there saw its former run, which is over."""
     approval = PhaseSpec(name="p", steps=(StepSpec(name="s", work=ApprovalWork()),))
     deploy, backup = (PlanSpec(name=name, phases=(approval,)) for name in ("deploy", "backup"))
-    handle = await started(plans, plans=(deploy, backup))
-    plans.not_replayed.append(handle.id)  # other settings than a replay would have
+    handle = await started(own_plans, plans=(deploy, backup))
     name = handle.id.removeprefix("service/")
-    await _running(plans, f"{name}/backup")
-    await _running(plans, f"{name}/deploy")
+    await _running(own_plans, f"{name}/backup")
+    await _running(own_plans, f"{name}/deploy")
     forced = Command(reason="to its end")
-    plan = plans.client.get_workflow_handle(f"{name}/deploy")
+    plan = own_plans.client.get_workflow_handle(f"{name}/deploy")
     await plan.execute_update("force_complete", forced)
     await until(lambda: status(handle), lambda now: not now.plans[0].open)
 
@@ -893,12 +381,11 @@ async def test_a_plan_that_begins_while_others_are_looked_after_is_open(
         return found
 
     monkeypatch.setattr(plan_activities, "described", looking)
-    monkeypatch.setattr(service_plans, "LOOK_AFTER_LEAVING", timedelta(0))
     two = backup.but(phases=(approval, approval.but(name="q")))  # it has to leave for that
     answer = await handle.execute_update(
         "deploy", ServiceInput(spec=spec(name), plans=(deploy, two))
     )
-    assert answer["outcome"]["code"] == 200
+    assert answer["outcome"]["result"] == "done"
     await until(lambda: _finished(handle, "closed_plans"), lambda done: done > 0)
     await until(lambda: status(handle), lambda now: now.plans[1].open)
     assert (await status(handle)).plans[0].open
@@ -930,3 +417,62 @@ async def _running(plans: Kit, workflow_id: str, other_than: str = "") -> str:
             return str(described.run_id)
         assert time.monotonic() < end, workflow_id
         await asyncio.sleep(0.05)
+
+
+WRONG_OPTIONS = [
+    pytest.param({"rollout": Rollout(phases={"wbe": PhaseRollout(canary=1)})}, id="phase"),
+    pytest.param({"pool": "other"}, id="pool"),
+]
+
+
+@pytest.mark.parametrize("options", WRONG_OPTIONS)
+async def test_wrong_options_of_a_deployment_change_nothing(
+    plans: Kit, options: dict[str, Any]
+) -> None:
+    """They are refused, and the plan deploy stays what it is."""
+    service = await started(plans)
+    await until(
+        lambda: status(service),
+        lambda seen: seen.plans and not seen.plans[0].open,
+    )
+    before = await status(service)
+    (pod,) = spec(before.name).pods
+    changed = spec(before.name).but(pods=(pod.but(placement='[["hostname", "UNIQUE"]]'),))
+    result = await service.execute_update(
+        "deploy", ServiceInput(spec=changed, **options), result_type=DeployResult
+    )
+    assert result.outcome.refused
+    assert result.change is not None
+    assert result.change.problems
+    assert "options" in result.outcome.message
+    after = await status(service)
+    assert (after.errors, after.number, after.plans) == ((), 1, before.plans)
+    accepted = await service.execute_update(
+        "deploy", ServiceInput(spec=changed), result_type=DeployResult
+    )
+    assert (accepted.outcome.changed, accepted.number) == (True, 2)
+
+
+async def test_a_change_of_plans_or_settings_alone_is_told(plans: Kit) -> None:
+    service = await started(plans)
+    before = await status(service)
+    phases = {"web": PhaseYaml(pod="web", strategy="canary")}
+    changed = spec(before.name).but(plans={"deploy": PlanYaml(phases=phases)})
+    request = ServiceInput(spec=changed, backoff=Backoff(factor=3))
+    preview = await service.query("preview", request, result_type=ChangeView)
+    result = await service.execute_update("deploy", request, result_type=DeployResult)
+    for change in (preview, result.change):
+        assert change is not None
+        assert [plan.plan for plan in change.plans] == ["deploy"]
+        assert [field.path for field in change.settings] == ["backoff.factor"]
+    runs = await service.query("runs", result_type=RunHistory)
+    assert runs.runs[-1].what.startswith("plan deploy: phases.web.strategy serial -> canary; ")
+    back = await service.query("preview_rollback", Rollback(config="1"), result_type=ChangeView)
+    assert [plan.plan for plan in back.plans] == ["deploy"]
+    assert back.settings == ()
+    assert back.deploy is not None
+    settings = await service.execute_update(
+        "deploy", request.but(backoff=Backoff(factor=4)), result_type=DeployResult
+    )
+    assert (settings.outcome.changed, settings.number) == (False, 2)
+    assert settings.outcome.message == "no new configuration; changed: backoff.factor 3 -> 4"

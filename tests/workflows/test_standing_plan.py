@@ -1,40 +1,25 @@
 """Standing plans on a real server: phases come and go, and the plan stays."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateFailedError
-from temporalio.testing import WorkflowEnvironment
 
-from temporal_plans.domain import standing
-from temporal_plans.domain.board import PhaseState
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.plan import PhaseSpec, PlanSpec
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.transitions import StepState
-from temporal_plans.messages.plan import PhasePut, PlanRevision, PlanView, Supersede
-from temporal_plans.workflows import running_phase
-from workflows.plan_kit import Kit, Run, kit, statuses, steps
-from workflows.service_programs import ServiceKit, pool_of, service_double
+from temporal_plans.api.dialect import http_code
+from temporal_plans.domain.plans.board import PhaseState
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.plans.transitions import StepState
+from temporal_plans.messages.plan_views import PlanView
+from temporal_plans.messages.plans import PhasePut, PlanRevision, Supersede
+from workflows.plan_kit import Kit, Run, statuses, steps
+from workflows.service_programs import ServiceKit, pool_of
 from workflows.test_continue_as_new import runs_of
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plans(env: WorkflowEnvironment) -> AsyncIterator[Kit]:
-    async with kit(env.client.service_client.config.target_host) as made:
-        yield made
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def service(plans: Kit) -> AsyncIterator[ServiceKit]:
-    async with service_double(plans.client) as made:
-        yield made
 
 
 def phase(name: str, state: PhaseState | None = None, **works: Any) -> PhasePut:
@@ -71,7 +56,7 @@ async def test_it_is_complete_without_phases_and_takes_up_what_it_is_given(plans
     described = await run.handle.describe()
     assert described.status is WorkflowExecutionStatus.RUNNING
     assert (await run.explain()).explanations[0].text == (
-        "the plan is complete, and stays for what comes"
+        "the plan is complete, and is ready for new phases"
     )
     await run.handle.terminate()
 
@@ -79,19 +64,19 @@ async def test_it_is_complete_without_phases_and_takes_up_what_it_is_given(plans
 async def test_an_interrupt_holds_what_comes_later(plans: Kit) -> None:
     run, name = await standing_plan(plans), f"held-{uuid4()}"
     await run.until_status(Status.COMPLETE)
-    assert (await run.update(Verb.INTERRUPT)).code == 200
-    assert (await run.update(Verb.INTERRUPT)).code == 208
+    assert http_code(await run.update(Verb.INTERRUPT)) == 200
+    assert http_code(await run.update(Verb.INTERRUPT)) == 208
     assert (await run.view()).waiting == ("the plan is interrupted",)
     await revise(run, 1, phase("a", **work(name)))
     await run.until_status(Status.WAITING)
     assert name not in plans.recorder.begun
-    assert (await run.update(Verb.CONTINUE)).code == 200
+    assert http_code(await run.update(Verb.CONTINUE)) == 200
     await run.until_status(Status.COMPLETE)
-    assert (await run.update(Verb.INTERRUPT)).code == 200  # and it may be lifted while complete
+    assert http_code(await run.update(Verb.INTERRUPT)) == 200  # and it may be lifted while complete
     assert (await run.update(Verb.CONTINUE)).changed
-    assert (await run.update(Verb.START)).code == 200
+    assert http_code(await run.update(Verb.START)) == 200
     assert plans.recorder.done.count(name) == 1, "start repeats nothing that is over"
-    assert (await run.update(Verb.RESTART, "a", name)).code == 200
+    assert http_code(await run.update(Verb.RESTART, "a", name)) == 200
     await run.until(lambda view: plans.recorder.done.count(name) == 2)
     await run.handle.terminate()
 
@@ -126,31 +111,27 @@ async def test_a_phase_at_work_leaves_before_another_takes_its_place(
     await run.handle.terminate()
 
 
-async def test_what_cannot_be_left_is_cancelled(
-    plans: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running_phase, "PATIENCE", timedelta(seconds=1))
-    run, stuck, name = await standing_plan(plans), f"stuck-{uuid4()}", f"after-{uuid4()}"
-    plans.not_replayed.append(run.handle.id)
-    plans.recorder.gates[stuck] = asyncio.Event()
+@pytest.mark.engine(leave_timeout=timedelta(seconds=1))
+async def test_what_cannot_be_left_is_cancelled(own_plans: Kit) -> None:
+    run, stuck, name = await standing_plan(own_plans), f"stuck-{uuid4()}", f"after-{uuid4()}"
+    own_plans.recorder.gates[stuck] = asyncio.Event()
     await revise(run, 1, phase("a", **work(stuck)))
     await run.until(lambda view: bool(view.phases) and statuses(view) == ["STARTING"])
     await revise(run, 2, phase("a", **work(name)))
     view = await run.until_status(Status.COMPLETE)
     assert [step.name for step in view.phases[0].steps] == [name]
-    plans.recorder.gates.pop(stuck).set()
+    own_plans.recorder.gates.pop(stuck).set()
     await run.handle.terminate()
 
 
-async def test_the_latest_that_are_over_stay(plans: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "KEPT", 2)
-    run = await standing_plan(plans)
-    plans.not_replayed.append(run.handle.id)
+@pytest.mark.engine(retention_limit=2)
+async def test_the_latest_that_are_over_stay(own_plans: Kit) -> None:
+    run = await standing_plan(own_plans)
     first, second, third = (f"over-{i}-{uuid4()}" for i in range(3))
     await revise(run, 1, phase("waits", ok={"approval": "look"}), phase("1", **work(first)))
     await run.until(lambda view: [s.status for s in view.phases[-1].steps] == [Status.COMPLETE])
     await revise(run, 2, phase("2", **work(second)))
-    await run.until(lambda view: names(view)[-1] == "2" and second in plans.recorder.done)
+    await run.until(lambda view: names(view)[-1] == "2" and second in own_plans.recorder.done)
     await run.until(lambda view: view.phases[-1].status is Status.COMPLETE)
     await revise(run, 3, phase("3", **work(third)))
     await run.until(lambda view: names(view) == ["waits", "2", "3"])
@@ -161,18 +142,17 @@ async def test_the_latest_that_are_over_stay(plans: Kit, monkeypatch: pytest.Mon
     await run.handle.terminate()
 
 
-async def test_what_is_over_drops_out_in_time(plans: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "KEPT_FOR", timedelta(seconds=2))
-    run, first, second = await standing_plan(plans), f"first-{uuid4()}", f"second-{uuid4()}"
-    plans.not_replayed.append(run.handle.id)
+@pytest.mark.engine(retention_time=timedelta(seconds=2))
+async def test_what_is_over_drops_out_in_time(own_plans: Kit) -> None:
+    run, first, second = await standing_plan(own_plans), f"first-{uuid4()}", f"second-{uuid4()}"
     await revise(run, 1, phase("waits", ok={"approval": "look"}), phase("over", **work(first)))
     await run.until(lambda view: names(view) == ["waits"])
-    assert plans.recorder.done.count(first) == 1
+    assert own_plans.recorder.done.count(first) == 1
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await run.update(Verb.RESTART, "over")
-    assert "Phase over not found" in str(refused.value.cause)
+    assert "phase over not found" in str(refused.value.cause)
     await revise(run, 2, phase("over", **work(second)))
-    await run.until(lambda view: second in plans.recorder.done and names(view) == ["waits"])
+    await run.until(lambda view: second in own_plans.recorder.done and names(view) == ["waits"])
     assert (await run.update(Verb.CONTINUE, "waits", "ok")).changed
     await run.until(lambda view: not view.phases)
     await run.handle.terminate()

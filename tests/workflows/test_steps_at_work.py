@@ -1,21 +1,20 @@
 """What `explain` says of the work of steps: who has it, how it failed, and whether anybody asks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from pauses import until
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.domain.explain import Cause, Explanations, PendingWork
-from workflows.plan_kit import Kit, Run, kit
+from temporal_plans.domain.plans.cause import Cause
+from temporal_plans.domain.plans.explain import Explanations, PendingWork
+from workflows.plan_kit import Kit, Run
 
 MODES = pytest.mark.parametrize("mode", ["child", "inline"])
 
@@ -36,12 +35,6 @@ class Broken:
     @workflow.run
     async def run(self) -> None:
         raise KeyError("a programmer's mistake")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plans(env: WorkflowEnvironment) -> AsyncIterator[Kit]:
-    async with kit(env.client.service_client.config.target_host) as made:
-        yield made
 
 
 async def started(plans: Kit, *steps: Mapping[str, Any], mode: str = "child") -> Run:

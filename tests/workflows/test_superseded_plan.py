@@ -1,35 +1,27 @@
 """Plans whose service has another take their place, and plans with errors of their own."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from temporalio.client import WorkflowUpdateFailedError
-from temporalio.testing import WorkflowEnvironment
 
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PlanFaults, PlanInput, PlanResult, Supersede
-from temporal_plans.workflows import running_phase
-from workflows.plan_kit import Kit, Run, kit, statuses, steps
-from workflows.service_programs import ServiceKit, service_double
+from temporal_plans.api.dialect import http_code
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.plans import (
+    PLAN_RUN,
+    PLAN_STARTER,
+    PlanFaults,
+    PlanInput,
+    PlanResult,
+    Supersede,
+)
+from workflows.plan_kit import Kit, Run, statuses, steps
+from workflows.service_programs import ServiceKit
 
 MODES = pytest.mark.parametrize("mode", ["child", "inline"])
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plans(env: WorkflowEnvironment) -> AsyncIterator[Kit]:
-    async with kit(env.client.service_client.config.target_host) as made:
-        yield made
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def service(plans: Kit) -> AsyncIterator[ServiceKit]:
-    async with service_double(plans.client) as made:
-        yield made
 
 
 async def supersede(run: Run) -> None:
@@ -68,17 +60,16 @@ async def test_it_leaves_what_waits_and_begins_nothing(
 
 
 @MODES
+@pytest.mark.engine(leave_timeout=timedelta(seconds=1))
 async def test_what_cannot_be_left_is_cancelled_and_no_error(
-    plans: Kit, service: ServiceKit, mode: str, monkeypatch: pytest.MonkeyPatch
+    own_plans: Kit, service: ServiceKit, mode: str
 ) -> None:
-    monkeypatch.setattr(running_phase, "PATIENCE", timedelta(seconds=1))
     stuck = f"stuck-{uuid4()}"
-    plans.recorder.gates[stuck] = asyncio.Event()
-    run = await plans.start(
+    own_plans.recorder.gates[stuck] = asyncio.Event()
+    run = await own_plans.start(
         {"steps": mode, "phases": {"p": {"steps": steps(stuck, f"next-{stuck}")}}},
         context=service.context(),
     )
-    plans.not_replayed.append(run.handle.id)
     await run.until(lambda view: statuses(view)[0] == "STARTING")
     await supersede(run)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
@@ -87,9 +78,9 @@ async def test_what_cannot_be_left_is_cancelled_and_no_error(
     await run.handle.signal("interrupt", {})
     result = await ends_superseded(run, service)
     assert result.status is not Status.ERROR
-    assert f"next-{stuck}" not in plans.recorder.begun
-    assert [entry.outcome.code for entry in (await run.log()).entries] == [409]
-    plans.recorder.gates.pop(stuck).set()
+    assert f"next-{stuck}" not in own_plans.recorder.begun
+    assert [http_code(entry.outcome) for entry in (await run.log()).entries] == [409]
+    own_plans.recorder.gates.pop(stuck).set()
 
 
 async def test_a_plan_that_never_began_ends_at_once(plans: Kit, service: ServiceKit) -> None:
@@ -106,12 +97,17 @@ async def test_a_plan_that_never_began_ends_at_once(plans: Kit, service: Service
 async def test_it_comes_together_with_the_start(plans: Kit, service: ServiceKit) -> None:
     name = f"together-{uuid4()}"
     input = PlanInput.model_validate(
-        {"name": "test", "context": service.context(), "phases": {"p": {"steps": steps(name)}}}
+        {
+            "name": "test",
+            "engine": {"context": service.context()},
+            "phases": {"p": {"steps": steps(name)}},
+        }
     )
     handle = await plans.client.start_workflow(
         "Plan",
         input,
-        id=f"plan-{uuid4()}",
+        id=f"{service.context()['owner']}/test",
+        memo={PLAN_STARTER: "", PLAN_RUN: 0},
         task_queue=plans.queue,
         result_type=PlanResult,
         start_signal="supersede",

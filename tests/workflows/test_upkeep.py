@@ -13,33 +13,28 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE, Pauses, until
-from temporal_plans.activities import upkeep
-from temporal_plans.domain.cluster import AgentState
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.explain import Cause
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState, TaskStatus
-from temporal_plans.messages.cluster import (
-    PoolStatus,
-    ReserveResult,
-    TaskStatuses,
-    pool_id,
-)
-from temporal_plans.messages.plan import PlanView, Supersede
+from temporal_plans.activities.services.upkeep import UpkeepIntervals
+from temporal_plans.domain.cluster.agents import AgentState
+from temporal_plans.domain.plans.cause import Cause
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.tasks.statuses import TaskRef, TaskState, TaskStatus
+from temporal_plans.messages.addresses import pool_id
+from temporal_plans.messages.plan_views import PlanView
+from temporal_plans.messages.plans import Supersede
+from temporal_plans.messages.pools import PoolStatus, ReserveResult
+from temporal_plans.messages.tasks import TaskStatuses
+from temporal_plans.worker.plugin import ActivityIntervals, PlansPlugin
 from workflows.plan_kit import Kit, kit, statuses
 from workflows.pool_programs import BareAgent, want
-from workflows.service_programs import POD, ServiceKit, TaskAgent, pool_of, service_double
+from workflows.service_programs import POD, ServiceKit, TaskAgent, pool_of
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def plans(env: WorkflowEnvironment) -> AsyncIterator[Kit]:
-    async with kit(env.client.service_client.config.target_host) as made:
-        yield made
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def service(plans: Kit) -> AsyncIterator[ServiceKit]:
-    async with service_double(plans.client) as made:
+    intervals = UpkeepIntervals(report_interval=0.2, check_interval_limit=0.5)
+    plugin = PlansPlugin(intervals=ActivityIntervals(upkeep=intervals))
+    async with kit(env.client.service_client.config.target_host, plugin) as made:
         yield made
 
 
@@ -63,6 +58,12 @@ class Cluster:
         self._agents.append(agent)
         await agent.start()
         return agent
+
+    async def reserved(self, owner: str) -> tuple[BareAgent, str]:
+        """A new agent that is alive, and the key of what the owner holds there."""
+        agent = await self.agent()
+        await self.until(agent, AgentState.ALIVE)
+        return agent, await self.reserve(owner)
 
     async def status(self) -> PoolStatus:
         status: PoolStatus = await self._handle.query("status", result_type=PoolStatus)
@@ -160,9 +161,7 @@ async def test_a_kill_on_a_silent_agent_says_so_and_may_be_interrupted_and_force
 async def test_unreserve_waits_until_all_is_destroyed(
     plans: Kit, service: ServiceKit, cluster: Cluster
 ) -> None:
-    agent = await cluster.agent()
-    await cluster.until(agent, AgentState.ALIVE)
-    key = await cluster.reserve(service.id)
+    agent, key = await cluster.reserved(service.id)
     agent.may_destroy.clear()
     run = await plans.start(
         phases(cpus=unreserve(key), memory=unreserve(key)),
@@ -180,16 +179,9 @@ async def test_unreserve_waits_until_all_is_destroyed(
 
 
 async def test_unreserve_on_a_dead_agent_names_it_and_ends_when_it_is_back(
-    plans: Kit,
-    service: ServiceKit,
-    cluster: Cluster,
-    monkeypatch: pytest.MonkeyPatch,
+    plans: Kit, service: ServiceKit, cluster: Cluster
 ) -> None:
-    monkeypatch.setattr(upkeep, "NEWS_EVERY", 0.2)
-    monkeypatch.setattr(upkeep, "LONGEST_PAUSE", 0.5)
-    agent = await cluster.agent()
-    await cluster.until(agent, AgentState.ALIVE)
-    key = await cluster.reserve(service.id)
+    agent, key = await cluster.reserved(service.id)
     await agent.stop()
     await cluster.until(agent, AgentState.UNREACHABLE)
     run = await plans.start(
@@ -213,13 +205,11 @@ async def test_what_is_wanted_again_is_not_given_back(
     plans: Kit, service: ServiceKit, cluster: Cluster
 ) -> None:
     """The pod is deployed anew, and the decommission has not heard yet that it is called off."""
-    agent = await cluster.agent()
-    await cluster.until(agent, AgentState.ALIVE)
-    key = await cluster.reserve(service.id)
+    agent, key = await cluster.reserved(service.id)
     await service.set(wanted=(key,))
     run = await plans.start(phases(cpus=unreserve(key)), context=service.context(pool=cluster.name))
     view = await run.until_status(Status.ERROR)
-    assert "is not to be given back any more" in str(view.errors)
+    assert "is needed again by" in str(view.errors)
     assert (agent.destroyed, (await cluster.status()).reserved) == ([], 1)
     await service.set(wanted=())
     await run.update(Verb.RESTART)
@@ -230,9 +220,7 @@ async def test_what_is_wanted_again_is_not_given_back(
 async def test_a_service_that_was_deployed_anew_is_not_deregistered(
     plans: Kit, service: ServiceKit, cluster: Cluster
 ) -> None:
-    agent = await cluster.agent()
-    await cluster.until(agent, AgentState.ALIVE)
-    key = await cluster.reserve(service.id)
+    _agent, key = await cluster.reserved(service.id)
     await service.set(wanted=(key,))
     run = await plans.start(
         phases(last={"kind": "deregister"}), context=service.context(pool=cluster.name)
@@ -294,7 +282,7 @@ async def test_a_plan_of_no_service_has_no_such_steps(plans: Kit) -> None:
     run = await plans.start(phases(kill=kill("web-0-server")))
     with pytest.raises(WorkflowFailureError) as failed:
         await run.result()
-    assert "phases.p.steps.kill.kill: takes something of a service away" in str(failed.value.cause)
+    assert "phases.p.steps.kill.kill: removes something of a service" in str(failed.value.cause)
 
 
 # --- launches -------------------------------------------------------------------------------------
@@ -338,7 +326,7 @@ async def test_a_launch_has_one_configuration_throughout(
 async def test_a_paused_task_that_runs(
     plans: Kit, service: ServiceKit, cluster: Cluster, paused: str, expected: Status
 ) -> None:
-    """Its placeholder is as good as the task, unless that has something to do (reference 6.8)."""
+    """Its placeholder is as good as the task, unless that has something to do (behaviour 6.8)."""
     agent = await cluster.task_agent()
     await service.set(paused=(paused,))
     context = service.context(pool=cluster.name)
@@ -412,6 +400,23 @@ async def test_a_launch_that_is_being_recorded_is_not_held_back(
     assert [launch.tasks for launch in agent.launched] == [
         intent.tasks for intent in (await service.told()).intents
     ]
+
+
+async def test_what_is_in_the_way_is_killed_on_the_task_queues_that_it_names(
+    plans: Kit, service: ServiceKit, cluster: Cluster
+) -> None:
+    """What names none can't be killed, and the launch does not wait for it."""
+    agents = [await cluster.task_agent(), await cluster.task_agent()]
+    named = [
+        TaskRef(task_id=f"{number}-{agent.agent}", agent="any", queue=agent.queue)
+        for number in range(2)
+        for agent in agents
+    ]
+    await service.set(in_the_way=(*named, TaskRef(task_id="mute", agent=agents[0].agent)))
+    run = await plans.start(phases(s=pod()), context=service.context(pool=cluster.name))
+    assert (await run.result()).status is Status.COMPLETE
+    for agent in agents:
+        assert agent.killed == [f"0-{agent.agent}", f"1-{agent.agent}"]
 
 
 async def test_a_pod_that_is_given_up_moves_once(

@@ -13,9 +13,9 @@ from temporalio import activity, workflow
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from temporal_plans.client.connection import Connection, connect
+from temporal_plans.client.temporal.connection import Connection, connect
 from temporal_plans.worker.telemetry import telemetry
-from temporal_plans.workflows.tracing import span
+from temporal_plans.workflows.mechanics.tracing import span
 
 QUEUE = "traced"
 

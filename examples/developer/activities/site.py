@@ -1,6 +1,6 @@
-"""What is done to a web site. Files stand for servers here: each serves a folder of its own.
+"""Activities for a web site. Folders stand for servers here: each server serves its own folder.
 
-Every activity may be tried again after a crash, so each does the same when it is done twice.
+Every activity may be retried after a crash, so each is idempotent.
 """
 
 import os
@@ -41,7 +41,7 @@ class Installation(Release):
 
 @dataclass(frozen=True)
 class Page:
-    """What a server answered; status 0 when it did not, and why in ``text``."""
+    """The answer of a server. Without an answer: status 0, and the reason in ``text``."""
 
     status: int
     text: str
@@ -56,7 +56,7 @@ def build_site(release: Release) -> None:
 
 @activity.defn
 def install_site(installation: Installation) -> None:
-    """Nobody sees half a page: the new one takes the place of the old one in one go."""
+    """Replace the page in one step, so that no reader gets half a page."""
     page = installation.page
     page.parent.mkdir(parents=True, exist_ok=True)
     new = page.with_suffix(".new")
@@ -66,7 +66,7 @@ def install_site(installation: Installation) -> None:
 
 @activity.defn
 def fetch_page(url: str) -> Page:
-    """A server that does not answer is an answer too: what to make of it is the caller's."""
+    """Fetch a page. A server without an answer is a result, too; the caller decides."""
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             return Page(response.status, response.read().decode(errors="replace"))
@@ -86,7 +86,7 @@ def record_release(release: Release) -> None:
 
 @activity.defn
 def prune_builds(release: Release, keep: int) -> list[str]:
-    """Removes all builds but those of the last releases; the versions that it removed."""
+    """Remove all builds except those of the last ``keep`` releases; return the removed versions."""
     record = Path(release.root) / "releases.txt"
     kept = record.read_text().splitlines()[-keep:]
     builds = [path for path in release.build.parent.iterdir() if path.name not in kept]

@@ -7,13 +7,18 @@ import pytest
 import worker
 from workflows.house_rules import asked_first, readiness_checked, smoke_tested
 
-from temporal_plans.domain.generation import generate
-from temporal_plans.domain.plan import ApprovalWork, CustomWork, PlanSpec, PodWork
-from temporal_plans.domain.recovery import FailedPod
-from temporal_plans.domain.recovery_book import RecoverySituation
-from temporal_plans.domain.removal import uninstall_plan
-from temporal_plans.domain.service import ServiceSpec
-from temporal_plans.loading.service import load_service
+from temporal_plans.sdk import (
+    ApprovalWork,
+    CustomWork,
+    FailedPod,
+    PlanSpec,
+    PodWork,
+    RecoverySituation,
+    ServiceSpec,
+    generate,
+    load_service,
+    uninstall_plan,
+)
 
 WEB = Path(worker.__file__).with_name("web.yml")
 VALUES: Mapping[str, str] = {"PORT": "8098", "VERSION": "1.0"}
@@ -29,7 +34,7 @@ def test_a_server_without_a_readiness_check_is_refused(web: ServiceSpec, tmp_pat
     unready = tmp_path / "web.yml"
     unready.write_text(WEB.read_text().partition("        readiness-check:")[0])
     [problem] = readiness_checked(web, load_service(unready, VALUES))
-    assert problem.path == "pods.web.tasks.server.readiness-check"
+    assert problem.field == "pods.web.tasks.server.readiness-check"
 
 
 def test_a_deployment_ends_with_a_look_at_the_page(web: ServiceSpec) -> None:

@@ -13,10 +13,7 @@ import worker
 from release import SERVERS, release_plan
 from workflows.zones import zone_by_zone
 
-from temporal_plans.domain.plan import StrategySpec
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.strategies import Element
-from temporal_plans.loading.plans import load_plan
+from temporal_plans.sdk import Element, Status, StrategySpec, load_plan
 from temporal_plans.testing import PlanEnvironment
 
 PLAN_FILE = Path(worker.__file__).with_name("release.yml")
@@ -24,7 +21,7 @@ PLAN_FILE = Path(worker.__file__).with_name("release.yml")
 
 @contextmanager
 def web_servers(root: Path) -> Generator[str]:
-    """Serve the folder on a free port; where."""
+    """Serve the folder on a free port; yield its URL."""
     root.mkdir(exist_ok=True)
     handler = partial(SimpleHTTPRequestHandler, directory=str(root))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

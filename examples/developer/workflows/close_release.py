@@ -1,4 +1,4 @@
-"""A workflow as any other: it knows nothing of plans."""
+"""An ordinary workflow, independent of plans."""
 
 from datetime import timedelta
 
@@ -7,17 +7,17 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from activities.site import Release, prune_builds, record_release
 
-KEEP = 3
-QUICK = timedelta(seconds=30)
+KEEP = 3  # releases
+TIMEOUT = timedelta(seconds=30)
 
 
 @workflow.defn
 class CloseRelease:
-    """Records a release and removes what is too old."""
+    """Records a release and removes old builds."""
 
     @workflow.run
     async def run(self, release: Release) -> list[str]:
-        await workflow.execute_activity(record_release, release, start_to_close_timeout=QUICK)
+        await workflow.execute_activity(record_release, release, start_to_close_timeout=TIMEOUT)
         return await workflow.execute_activity(
-            prune_builds, args=[release, KEEP], start_to_close_timeout=QUICK
+            prune_builds, args=[release, KEEP], start_to_close_timeout=TIMEOUT
         )

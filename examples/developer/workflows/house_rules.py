@@ -1,53 +1,54 @@
-"""Rules for all services that our worker looks after. The worker gives them to ``PlansPlugin``.
+"""Rules for all services of this worker, which registers them with ``PlansPlugin``.
 
-They are asked inside workflows, so they look at nothing but their arguments: no clock, no files.
+They may run inside workflows, so they depend on their arguments only: no clock, no files.
 """
 
 from collections.abc import Iterator, Sequence
 
-from temporal_plans.domain.errors import Problem
-from temporal_plans.domain.plan import (
+from temporal_plans.sdk import (
     ApprovalWork,
     CustomWork,
+    FailedPod,
+    Goal,
     PhaseSpec,
     PlanSpec,
     PodWork,
+    Reason,
+    RecoverySituation,
+    ServiceSpec,
     StepSpec,
     StrategySpec,
 )
-from temporal_plans.domain.recovery import FailedPod
-from temporal_plans.domain.recovery_book import RecoverySituation
-from temporal_plans.domain.service import Goal, ServiceSpec
 from workflows.http_check import HttpCheck
 
 SERIAL = StrategySpec(name="serial")
 
 
-def readiness_checked(before: ServiceSpec | None, after: ServiceSpec) -> Iterator[Problem]:
-    """A configuration validator: what runs for ever says when it is ready. Without that a
-    deployment goes on to the next pod while this one may not even answer."""
+def readiness_checked(before: ServiceSpec | None, after: ServiceSpec) -> Iterator[Reason]:
+    """A configuration validator: a task with the goal RUNNING needs a readiness check. Without one
+    a deployment continues with the next pod before this one answers."""
     for pod in after.pods:
         for task in pod.tasks:
             if task.goal is Goal.RUNNING and task.readiness_check is None:
-                yield Problem(
-                    path=f"pods.{pod.type}.tasks.{task.name}.readiness-check",
-                    message="is missing: our services say when they are ready",
-                    fix="add one",
+                yield Reason(
+                    field=f"pods.{pod.type}.tasks.{task.name}.readiness-check",
+                    problem="is missing: every server needs one",
+                    fix="add a readiness check",
                 )
 
 
 def smoke_tested(plan: PlanSpec, service: ServiceSpec) -> PlanSpec:
-    """A plan customizer: a deployment is over when the pages of its servers are as they should be.
+    """A plan customizer: a deployment ends with a check of the pages of its servers.
 
-    Servers say with their environment variables URL and VERSION where that is and what it says.
-    An uninstall is called ``deploy`` too, but launches no pods.
+    The environment variables URL and VERSION of a task have the address and content of its page.
+    The plan of an uninstall is called ``deploy``, too, but launches no pods.
     """
     steps = tuple(_page_checks(service))
     launches = any(isinstance(step.work, PodWork) for phase in plan.phases for step in phase.steps)
     if plan.name != "deploy" or not launches or not steps:
         return plan
-    everything = tuple(phase.name for phase in plan.phases)
-    check = PhaseSpec(name="smoke-test", strategy=SERIAL, depends_on=everything, steps=steps)
+    others = tuple(phase.name for phase in plan.phases)
+    check = PhaseSpec(name="smoke-test", strategy=SERIAL, depends_on=others, steps=steps)
     return plan.but(phases=(*plan.phases, check))
 
 
@@ -61,7 +62,7 @@ def _page_checks(service: ServiceSpec) -> Iterator[StepSpec]:
 
 
 def asked_first(failed: FailedPod, situation: RecoverySituation) -> Sequence[PhaseSpec] | None:
-    """A recoverer: a replacement costs the pod's data, so somebody is asked first."""
+    """A recoverer: a replacement loses the pod's data, so it waits for an approval first."""
     if not failed.permanent or failed.ordered:
         return None
     question = f"Give up the data of {failed.name}? {failed.why}"

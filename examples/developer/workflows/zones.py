@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-from temporal_plans.domain.plan import StrategySpec
-from temporal_plans.domain.strategies import Element
+from temporal_plans.sdk import Element, StrategySpec
 
 
 def zone_by_zone(elements: Sequence[Element], spec: StrategySpec, seed: int) -> Sequence[Element]:
-    """All steps of one zone at once, each after what it depends on; then the next zone.
+    """Select the steps of one zone, each after its dependencies; then those of the next zone.
 
-    A step's zone is what its name begins with: ``a-web1-check`` is in zone ``a``. The option
-    ``separator`` says what ends it. While a step of a zone is not complete, no later zone is
-    touched.
+    The zone of a step is the part of its name before the option ``separator``: ``a-web1-check`` is
+    in zone ``a``. While a step of a zone is not complete, no step of a later zone is selected.
     """
     separator = spec.options.get("separator", "-")
     zones: dict[str, list[Element]] = {}

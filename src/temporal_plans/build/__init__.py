@@ -1,4 +1,4 @@
-"""Plans written in Python: the same values as a plan file, checked in the same way.
+"""Plans in Python: the same values as in a plan file, checked in the same way.
 
 from temporal_plans import build
 
@@ -13,8 +13,8 @@ BACKUP = build.plan(
     parameters=[build.parameter("KEEP", default=30)],
 )
 
-Import the package, not its names: ``activity`` and ``workflow`` are modules of Temporal's SDK too.
-Nothing is refused before ``plan``, which reports all faults together as one ``SpecError``.
+Import the package, not its names: ``activity`` and ``workflow`` are modules of Temporal's SDK, too.
+Only ``plan`` checks, and reports all faults in one ``SpecError``.
 """
 
 from temporal_plans.build.durations import Length, hours, minutes, seconds
@@ -29,6 +29,7 @@ from temporal_plans.build.steps import (
     custom,
     retry,
     sleep,
+    work,
     workflow,
 )
 from temporal_plans.build.strategies import (
@@ -70,5 +71,6 @@ __all__ = [
     "sleep",
     "strategy",
     "waves",
+    "work",
     "workflow",
 ]

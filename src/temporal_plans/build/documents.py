@@ -1,4 +1,4 @@
-"""Pieces of the plan file that builders write down."""
+"""Parts of the plan document that builders make."""
 
 import json
 from collections.abc import Mapping
@@ -8,28 +8,29 @@ from typing import Any
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 Settings = Mapping[str, Any]
-"""Fields as plan files name them, without those of which nothing was said."""
+"""Fields by their names in plan files, without those that were not given."""
 
 
 def given(**settings: Any) -> Settings:
-    """Those that are not None, named as in files. Their values are left alone: inside an input,
-    None is a value."""
+    """Return the settings that are not None, by their names in plan files. None inside a value is
+    kept."""
     return {name.replace("_", "-"): value for name, value in settings.items() if value is not None}
 
 
 @dataclass(frozen=True)
-class Written:
-    """A value as JSON, or the ``fault`` for which it can't be."""
+class JsonResult:
+    """A value as JSON, or the ``fault`` because of which it can't be converted."""
 
     value: Any = None
     fault: str = ""
 
 
-def as_json(value: Any) -> Written:
-    """Written as Temporal's pydantic converter would: dataclasses, models, dates and the like."""
+def as_json(value: Any) -> JsonResult:
+    """Convert a value as Temporal's pydantic converter does: dataclasses, models, dates and so
+    on."""
     try:
         plain = to_jsonable_python(value)
         json.dumps(plain, allow_nan=False)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        return Written(fault=str(error))
-    return Written(plain)
+        return JsonResult(fault=str(error))
+    return JsonResult(plain)

@@ -1,4 +1,4 @@
-"""Lengths of time as builders take them."""
+"""Durations, as arguments of builders."""
 
 from datetime import timedelta
 
@@ -7,17 +7,20 @@ Length = timedelta | float | str
 
 
 def seconds(number: float) -> timedelta:
+    """Return a duration of so many seconds."""
     return timedelta(seconds=number)
 
 
 def minutes(number: float) -> timedelta:
+    """Return a duration of so many minutes."""
     return timedelta(minutes=number)
 
 
 def hours(number: float) -> timedelta:
+    """Return a duration of so many hours."""
     return timedelta(hours=number)
 
 
-def written(length: Length | None) -> float | str | None:
-    """As plan files write it: the JSON of a timedelta would be ISO 8601."""
+def file_value(length: Length | None) -> float | str | None:
+    """Return a duration as plan files have it: the JSON of a timedelta would be ISO 8601."""
     return length.total_seconds() if isinstance(length, timedelta) else length

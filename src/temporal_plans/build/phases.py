@@ -1,4 +1,4 @@
-"""Phases: steps that belong together, and the strategy that orders them."""
+"""Phases: a name, steps, and the strategy that orders them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from temporal_plans.build.strategies import Strategy
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A phase as it was written."""
+    """A phase, not yet checked."""
 
     name: str
     steps: tuple[Step, ...]
@@ -18,11 +18,11 @@ class Phase:
 
     @property
     def step_names(self) -> list[str]:
-        """The names of the steps in order, those given and those made."""
+        """The names of the steps in order, given or generated."""
         taken = {step.name for step in self.steps if step.name is not None}
         names: list[str] = []
         for step in self.steps:
-            name = step.name if step.name is not None else _free(step.called, taken)
+            name = step.name if step.name is not None else _free(step.default_name, taken)
             taken.add(name)
             names.append(name)
         return names
@@ -34,8 +34,8 @@ def phase(
     strategy: Strategy | str | None = None,
     depends_on: Sequence[str | Phase] = (),
 ) -> Phase:
-    """Some steps under a name. ``strategy`` is serial when absent; ``depends_on`` are other phases
-    of the plan, by name or as they are."""
+    """Make a phase. ``strategy`` is by default serial; ``depends_on`` are other phases of the plan,
+    by name or as objects."""
     return Phase(name, steps, strategy, depends_on)
 
 

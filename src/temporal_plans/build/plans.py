@@ -1,7 +1,7 @@
-"""Plans: from what the builders were given to the checked ``PlanSpec``.
+"""Plans: from the arguments of the builders to the checked ``PlanSpec``.
 
-A plan is first written down as a plan file would have it and then loaded as one. So a plan in
-Python and the same plan in a file cannot differ, and their faults are told in the same words.
+A plan is first converted into the document of a plan file, and then loaded like one. So a plan in
+Python and the same plan in a file can't differ, and their faults have the same texts.
 """
 
 import json
@@ -9,24 +9,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from temporal_plans.build.documents import Settings, Written, as_json, given
+from temporal_plans.build.documents import JsonResult, Settings, as_json, given
 from temporal_plans.build.phases import Phase
 from temporal_plans.build.steps import Step
 from temporal_plans.build.strategies import Strategy
-from temporal_plans.domain.errors import Problem, SpecError
-from temporal_plans.domain.plan import PlanSpec
+from temporal_plans.domain.plans.plan import PlanSpec
+from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.plans import load_plan_text
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared parameter as it was written."""
+    """A declared parameter, not yet checked."""
 
     name: str
     settings: Settings
 
     @property
     def document(self) -> Settings:
+        """The parameter as an entry of a plan file."""
         return {"name": self.name, **self.settings}
 
 
@@ -38,7 +39,8 @@ def parameter(
     required: bool = False,
     pattern: str | None = None,
 ) -> Parameter:
-    """A parameter of the plan; its value replaces ``${name}``. ``pattern`` must match all of it."""
+    """Declare a parameter of a plan; its value replaces ``${name}``. ``pattern`` must match the
+    whole value."""
     return Parameter(
         name,
         given(
@@ -58,13 +60,13 @@ def plan(
     parameters: Sequence[Parameter] | None = None,
     steps: Literal["child", "inline"] = "child",
 ) -> PlanSpec:
-    """The plan, checked. ``parameters`` None takes any parameter, an empty sequence none.
+    """Make and check a plan. ``parameters`` None allows any parameter, an empty sequence none.
 
-    ``steps="inline"`` runs the steps inside their phase's workflow: for plans of very many short
-    ones. Strategies and step kinds of your own are known to the worker only, which checks them when
-    the plan starts.
+    ``steps="inline"`` runs the steps inside their phase's workflow, for plans of very many short
+    steps. Only the worker knows your own strategies and step kinds; it checks them when the plan
+    starts.
 
-    Raises SpecError with everything that is wrong with the plan.
+    Raises SpecError with all faults of the plan.
     """
     faults = [fault for phase in phases for fault in _faults(phase)]
     document = given(
@@ -78,14 +80,14 @@ def plan(
     return _checked(document, faults)
 
 
-def _checked(document: Settings, faults: Sequence[Problem]) -> PlanSpec:
-    written = as_json(document)
-    found = [*faults, *_unwritten("", written)]
-    if not written.fault:
+def _checked(document: Settings, faults: Sequence[Reason]) -> PlanSpec:
+    result = as_json(document)
+    found = [*faults, *_json_faults("", result)]
+    if not result.fault:
         try:
-            spec = load_plan_text(json.dumps(written.value), source="plan.json")
+            spec = load_plan_text(json.dumps(result.value), source="plan.json")
         except SpecError as error:
-            found += error.problems
+            found += error.reasons
         else:
             if not found:
                 return spec
@@ -96,10 +98,10 @@ def _phase(phase: Phase) -> Settings:
     names = phase.step_names
     by_step = {id(step): name for step, name in zip(phase.steps, names, strict=True)}
 
-    def wanted(step: Step) -> list[str]:
-        """By name; a step of another phase is a fault, and left out."""
-        texts = (o if isinstance(o, str) else by_step.get(id(o)) for o in step.depends_on)
-        return [name for name in texts if name is not None]
+    def depends_on(step: Step) -> list[str]:
+        """Return the names of steps; a step of another phase is a fault, and is omitted."""
+        found = (o if isinstance(o, str) else by_step.get(id(o)) for o in step.depends_on)
+        return [name for name in found if name is not None]
 
     return given(
         name=phase.name,
@@ -107,7 +109,7 @@ def _phase(phase: Phase) -> Settings:
         depends_on=[o if isinstance(o, str) else o.name for o in phase.depends_on] or None,
         steps=[
             {
-                **given(name=name, depends_on=wanted(step) or None),
+                **given(name=name, depends_on=depends_on(step) or None),
                 step.kind: {key: as_json(value).value for key, value in step.settings.items()},
             }
             for step, name in zip(phase.steps, names, strict=True)
@@ -115,28 +117,28 @@ def _phase(phase: Phase) -> Settings:
     )
 
 
-def _faults(phase: Phase) -> Iterator[Problem]:
-    """What the document can no longer show."""
+def _faults(phase: Phase) -> Iterator[Reason]:
+    """Yield the faults that the document does not show."""
     for step, name in zip(phase.steps, phase.step_names, strict=True):
         path = f"phases.{phase.name}.steps.{name}"
         if step.fault:
-            fix = "decorate it, or name a type"
-            yield Problem(path=f"{path}.{step.kind}.type", message=step.fault, fix=fix)
+            fix = "decorate it, or give the name of a type"
+            yield Reason(field=f"{path}.{step.kind}.type", problem=step.fault, fix=fix)
         for key, value in step.settings.items():
-            yield from _unwritten(f"{path}.{step.kind}.{key}", as_json(value))
+            yield from _json_faults(f"{path}.{step.kind}.{key}", as_json(value))
         for other in step.depends_on:
             if isinstance(other, Step) and other not in phase.steps:
-                yield Problem(
-                    path=f"{path}.depends-on",
-                    message="is a step of another phase",
-                    value=other.name or other.called,
-                    fix="let the phase depend on that phase",
+                yield Reason(
+                    field=f"{path}.depends-on",
+                    problem="is a step of another phase",
+                    value=other.name or other.default_name,
+                    fix="make the phase depend on that phase",
                 )
 
 
-def _unwritten(path: str, written: Written) -> Iterator[Problem]:
-    if written.fault:
-        yield Problem(path=path, message=f"can't be written as JSON: {written.fault}")
+def _json_faults(path: str, result: JsonResult) -> Iterator[Reason]:
+    if result.fault:
+        yield Reason(field=path, problem=f"can't be written as JSON: {result.fault}")
 
 
 def _strategy(strategy: Strategy | str | None) -> Settings | str | None:

@@ -1,4 +1,4 @@
-"""Steps: one unit of work each. A function for every kind of work."""
+"""Steps: a function for every kind of work."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,21 +6,21 @@ from typing import Any
 
 from temporal_plans.build.definitions import TypeName, activity_type, workflow_type
 from temporal_plans.build.documents import Settings, given
-from temporal_plans.build.durations import Length, written
+from temporal_plans.build.durations import Length, file_value
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step as it was written. ``settings`` are those of its work.
+    """A step, not yet checked. ``settings`` are those of its work.
 
-    Without a ``name`` it is called as ``called`` says: by the type of its work, or the kind; where
-    several of one phase would share that name they are numbered (``sleep``, ``sleep-2``). Give
-    names to steps of plans that you will change: commands and histories know steps by name.
+    A step without a ``name`` gets ``default_name``: the type or the kind of its work; equal names
+    in a phase are numbered (``sleep``, ``sleep-2``). Give names to the steps of plans that you will
+    change, because commands and histories identify steps by name.
     """
 
     kind: str
     settings: Settings
-    called: str
+    default_name: str
     name: str | None = None
     depends_on: Sequence["str | Step"] = ()
     fault: str = ""
@@ -28,13 +28,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Retry:
-    """How often and how fast failed work is tried again, as plan files write it."""
+    """The retry policy of an activity or a workflow, as in plan files."""
 
     settings: Settings
 
 
 DependsOn = Sequence[str | Step]
-"""Other steps of the same phase, by name or as they are."""
+"""Other steps of the same phase, by name or as objects."""
 
 
 def retry(
@@ -45,13 +45,14 @@ def retry(
     maximum_interval: Length | None = None,
     non_retryable_error_types: Sequence[str] | None = None,
 ) -> Retry:
-    """Temporal's retry policy; what is left out is as Temporal has it (for ever, from 1 s on)."""
+    """Make a retry policy of Temporal. Temporal's defaults apply: no limit of attempts, and
+    intervals from 1 s on."""
     return Retry(
         given(
             maximum_attempts=maximum_attempts,
-            initial_interval=written(initial_interval),
+            initial_interval=file_value(initial_interval),
             backoff_coefficient=backoff_coefficient,
-            maximum_interval=written(maximum_interval),
+            maximum_interval=file_value(maximum_interval),
             non_retryable_error_types=non_retryable_error_types,
         )
     )
@@ -70,11 +71,12 @@ def activity(
     retry: Retry | None = None,
     depends_on: DependsOn = (),
 ) -> Step:
-    """A Temporal activity, by type name or as a function with ``@activity.defn``.
+    """Make a step that runs a Temporal activity, by type name or as a function with
+    ``@activity.defn``.
 
-    ``input`` is its one argument, ``inputs`` are several: anything that Temporal could pass on as
-    JSON. ``${NAME}`` in their texts stands for a parameter. ``timeout`` is for one attempt, 10
-    minutes when absent. It runs on the plan's own task queue unless ``task_queue`` says another.
+    ``input`` is a single argument, ``inputs`` are several, of types that Temporal's pydantic
+    converter can convert. ``${NAME}`` in their texts is replaced by a parameter. ``timeout`` is for
+    one attempt, by default 10 minutes. ``task_queue`` is by default the plan's own.
     """
     return _of_type(
         "activity",
@@ -83,9 +85,9 @@ def activity(
             task_queue=task_queue,
             input=input,
             inputs=inputs,
-            timeout=written(timeout),
-            heartbeat_timeout=written(heartbeat_timeout),
-            schedule_to_close_timeout=written(schedule_to_close_timeout),
+            timeout=file_value(timeout),
+            heartbeat_timeout=file_value(heartbeat_timeout),
+            schedule_to_close_timeout=file_value(schedule_to_close_timeout),
             retry=retry and retry.settings,
         ),
         name,
@@ -105,9 +107,10 @@ def workflow(
     retry: Retry | None = None,
     depends_on: DependsOn = (),
 ) -> Step:
-    """A child workflow, by type name, as a class with ``@workflow.defn``, or as its run method.
+    """Make a step that runs a child workflow, by type name, as a class with ``@workflow.defn``, or
+    as its run method.
 
-    ``id`` is its workflow id, by default one below the step's; ``timeout`` is for all its runs.
+    ``id`` is its workflow id, by default derived from the step's; ``timeout`` is for all its runs.
     """
     return _of_type(
         "workflow",
@@ -117,7 +120,7 @@ def workflow(
             id=id,
             input=input,
             inputs=inputs,
-            timeout=written(timeout),
+            timeout=file_value(timeout),
             retry=retry and retry.settings,
         ),
         name,
@@ -135,7 +138,7 @@ def _of_type(
     return Step(
         kind,
         {**given(type=type.name), **settings},
-        called=type.name,
+        default_name=type.name,
         name=name,
         depends_on=depends_on,
         fault=type.fault,
@@ -157,9 +160,9 @@ def command(
     retries: int | None = None,
     depends_on: DependsOn = (),
 ) -> Step:
-    """A shell command that runs once, to success, on an agent that has room for it.
+    """Make a step that runs a shell command on an agent with enough resources, until it succeeds.
 
-    ``memory`` is in MiB; ``retries`` is how often it is tried again, for ever when absent.
+    ``cpus`` is in cores, ``memory`` in MiB; ``retries`` limits the retries, by default unlimited.
     """
     settings = given(
         cmd=cmd,
@@ -170,27 +173,34 @@ def command(
         env=env,
         uris=uris,
         user=user,
-        timeout=written(timeout),
+        timeout=file_value(timeout),
         retries=retries,
     )
-    return Step("command", settings, called="command", name=name, depends_on=depends_on)
+    return Step("command", settings, default_name="command", name=name, depends_on=depends_on)
 
 
 def approval(message: str = "", *, name: str | None = None, depends_on: DependsOn = ()) -> Step:
-    """Waits until somebody says continue; ``message`` tells people what they approve."""
+    """Make a step that waits for an operator's ``continue``; ``message`` is what they approve."""
     settings = given(message=message or None)
-    return Step("approval", settings, called="approval", name=name, depends_on=depends_on)
+    return Step("approval", settings, default_name="approval", name=name, depends_on=depends_on)
 
 
 def sleep(duration: Length, *, name: str | None = None, depends_on: DependsOn = ()) -> Step:
-    """Lets time pass."""
-    settings = given(duration=written(duration))
-    return Step("sleep", settings, called="sleep", name=name, depends_on=depends_on)
+    """Make a step that waits for a duration."""
+    settings = given(duration=file_value(duration))
+    return Step("sleep", settings, default_name="sleep", name=name, depends_on=depends_on)
 
 
 def custom(
     type: str, input: Any = None, *, name: str | None = None, depends_on: DependsOn = ()
 ) -> Step:
-    """A kind of step that is registered with ``PlansPlugin(step_kinds={type: ...})``."""
+    """Make a step of a kind that is registered with ``PlansPlugin(step_kinds={type: ...})``."""
     settings = given(type=type, input=input)
-    return Step("custom", settings, called=type, name=name, depends_on=depends_on)
+    return Step("custom", settings, default_name=type, name=name, depends_on=depends_on)
+
+
+def work(
+    kind: str, *, name: str | None = None, depends_on: DependsOn = (), **settings: Any
+) -> Step:
+    """Make a step of any kind by the kind's name, with its settings as in plan files."""
+    return Step(kind, given(**settings), kind, name, depends_on)

@@ -2,6 +2,6 @@
 
 import gc
 
-# Loading the SDK makes very many objects, which all stay: to look for garbage among them again and
-# again is some seven percent of what a command takes. Said here, before anything is loaded.
+# Loading the SDK creates very many objects that all stay: collecting garbage among them takes some
+# seven percent of the time of a command. So the thresholds are set before anything is loaded.
 gc.set_threshold(50_000, 20, 20)

@@ -1,36 +1,30 @@
-"""What a command's failure is for its user: a message and an exit code, or a bug."""
+"""The message and the exit code for a command that failed."""
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
+
+from temporal_plans.domain.values.failure import UserFacingError
 
 FAILED, USAGE = 1, 2
 
-_KNOWN = {
-    "temporal_plans.domain.errors": {"SpecError": FAILED},
-    "temporal_plans.client.errors": {"PlansError": FAILED},
-    "temporal_plans.client.connection": {
-        "NamespaceNotFoundError": FAILED,
-        "ServerUnreachableError": FAILED,
-        "ConnectionSettingsError": USAGE,
-    },
-    "temporal_plans.activities.agent.layout": {"WorkDirInUse": FAILED},
-    "temporal_plans.activities.agent.main": {"AgentCannotRun": FAILED},
-    "temporal_plans.activities.agent.secrets": {"InvalidSecretProvider": USAGE},
-    "temporal_plans.worker.dev": {"DevServerError": FAILED},
-    "temporal_plans.worker.server_binary": {"ServerBinaryMissingError": FAILED},
-    "temporal_plans.worker.telemetry": {"TelemetrySettingError": USAGE},
-}
-"""The errors whose text is for people, by the modules that they are defined in. An error of a
-module that was never loaded can't have happened, so none is loaded to look it up."""
+
+def known_failure(error: BaseException, arguments: Sequence[str] = ()) -> tuple[str, int] | None:
+    """Return the message and the exit code of an expected error; None for a bug.
+
+    ``arguments`` are those of the command. One that is not UTF-8 may be the name of a file, but of
+    nothing else: Temporal's libraries refuse it, each with an error of its own.
+    """
+    if not isinstance(error, UserFacingError) and (wrong := _not_unicode(arguments)) is not None:
+        return f"argument: not UTF-8 (found {wrong!r}); write it in UTF-8", USAGE
+    if not isinstance(error, UserFacingError):
+        return None
+    return str(error), USAGE if error.usage else FAILED
 
 
-def known_failure(error: BaseException) -> tuple[str, int] | None:
-    """The text and the exit code of an error that is no bug of ours; None for one that is."""
-    return next(((str(error), code) for kind, code in _loaded() if isinstance(error, kind)), None)
-
-
-def _loaded() -> Iterator[tuple[type[BaseException], int]]:
-    for module, kinds in _KNOWN.items():
-        if module in sys.modules:
-            for name, code in kinds.items():
-                yield getattr(sys.modules[module], name), code
+def _not_unicode(arguments: Sequence[str]) -> str | None:
+    """Return the first argument that is not UTF-8."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            return argument
+    return None

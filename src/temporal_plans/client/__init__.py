@@ -1,17 +1,11 @@
-"""Talking to services and plans from outside: ``PlansClient`` and what it answers and raises.
+"""The client of services and plans: ``PlansClient``, with its answers and its errors.
 
 client = PlansClient(await connect())
 await client.command("hello-world/deploy", Verb.CONTINUE, Command(phase="world"))
 """
 
-from temporal_plans.client.connection import (
-    AnswerLostError,
-    Connection,
-    ConnectionSettingsError,
-    ServerUnreachableError,
-    connect,
-)
 from temporal_plans.client.errors import (
+    AgentNotFound,
     AgentUnreachable,
     Ambiguous,
     NotFound,
@@ -21,17 +15,26 @@ from temporal_plans.client.errors import (
     Refused,
     ScheduleNotFound,
     ServiceNotFound,
+    StandsStill,
     TaskNotFound,
     Unreadable,
     WorkerUnreachable,
 )
-from temporal_plans.client.plan_run import PlanRun, Trouble
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.schedules import Overlap, Timetable
-from temporal_plans.client.services import Deployment
-from temporal_plans.domain.pod_verb import PodVerb
+from temporal_plans.client.reading.plan_run import PlanRun, WatchProblem
+from temporal_plans.client.temporal.connection import (
+    AnswerLostError,
+    Connection,
+    ConnectionSettingsError,
+    ServerUnreachableError,
+    connect,
+)
+from temporal_plans.client.temporal.schedules import Overlap, Timetable
+from temporal_plans.client.verbs.services import Deployment
+from temporal_plans.domain.services.pod_verb import PodVerb
 
 __all__ = [
+    "AgentNotFound",
     "AgentUnreachable",
     "Ambiguous",
     "AnswerLostError",
@@ -50,10 +53,11 @@ __all__ = [
     "ScheduleNotFound",
     "ServerUnreachableError",
     "ServiceNotFound",
+    "StandsStill",
     "TaskNotFound",
     "Timetable",
-    "Trouble",
     "Unreadable",
+    "WatchProblem",
     "WorkerUnreachable",
     "connect",
 ]

@@ -1,17 +1,18 @@
-"""Loading a plan file: our own form for operations, YAML or the same as JSON."""
+"""Loads plan files, in YAML or JSON."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from temporal_plans.domain.errors import Problem, SpecError
-from temporal_plans.domain.plan import PlanSpec, StepSpec
-from temporal_plans.domain.plan_check import problems as plan_problems
-from temporal_plans.domain.plan_file import WORDS, normalise
-from temporal_plans.loading.complaints import Location
-from temporal_plans.loading.document import Document, read_json, read_yaml
-from temporal_plans.loading.form import read_form
-from temporal_plans.loading.service import read_text
+from temporal_plans.domain.kinds import WRITTEN
+from temporal_plans.domain.plans.plan import PlanSpec, StepSpec
+from temporal_plans.domain.plans.plan_check import problems as plan_problems
+from temporal_plans.domain.plans.plan_file import normalise
+from temporal_plans.domain.values.refusal import Reason, SpecError
+from temporal_plans.loading.forms.complaints import Location
+from temporal_plans.loading.forms.form import read_form
+from temporal_plans.loading.services.service import read_text
+from temporal_plans.loading.text.document import Document, read_json, read_yaml
 
 _Entries = Mapping[str, object]
 
@@ -22,10 +23,10 @@ def load_plan(
     strategies: Collection[str] | None = None,
     step_kinds: Collection[str] | None = None,
 ) -> PlanSpec:
-    """The plan in a file; ``.json`` is read as JSON, everything else as YAML.
+    """Load the plan in a file; ``.json`` is read as JSON, any other as YAML.
 
-    ``strategies`` and ``step_kinds`` are the names that may be used; None leaves that to the
-    worker, which knows what its developers registered.
+    ``strategies`` and ``step_kinds`` are the names that the plan may use; None leaves the check to
+    the worker, which knows the names that its developers registered.
 
     Raises SpecError with all problems of the file, or when it can't be read.
     """
@@ -39,14 +40,17 @@ def load_plan_text(
     strategies: Collection[str] | None = None,
     step_kinds: Collection[str] | None = None,
 ) -> PlanSpec:
-    """The plan in a text, YAML or JSON; see ``load_plan``."""
+    """Load the plan in a text, YAML or JSON; see ``load_plan``. ``source`` is its name in
+    messages."""
     return _plan(read_document(text, source), source, strategies, step_kinds)
 
 
 def read_document(text: str, source: str) -> Document:
-    """What is in a text, whatever it means. Raises SpecError for a fault of its syntax.
+    """Read a text as YAML or JSON, without checking its meaning. Raises SpecError for a fault of
+    its syntax.
 
-    JSON where it is that: our YAML reader takes no tabs, and JSON's errors say more.
+    JSON is tried first where it is possible: the YAML reader refuses tabs, and JSON's errors are
+    more exact.
     """
     if source.endswith(".json"):
         return read_json(text, source=source)
@@ -54,7 +58,7 @@ def read_document(text: str, source: str) -> Document:
         try:
             return read_json(text, source=source)
         except SpecError:
-            pass  # YAML's own braces
+            pass  # a flow mapping of YAML
     return read_yaml(text, scalars="typed", source=source)
 
 
@@ -69,45 +73,44 @@ def _plan(
         PlanSpec,
         normal,
         locate=_locator(document.value, normal),
-        extra_keys={StepSpec: tuple(WORDS)},
+        extra_keys={StepSpec: tuple(WRITTEN)},
     )
-    unclear = dict(_unclear_steps(normal))
+    ambiguous = dict(_ambiguous_steps(normal))
     found = [
         *document.problems,
-        *unclear.values(),
-        *(problem for problem in form.problems if not _explained(problem, unclear)),
+        *ambiguous.values(),
+        *(problem for problem in form.problems if not _explained(problem, ambiguous)),
     ]
-    if form.value is not None:
-        checks = plan_problems(form.value, strategies, step_kinds, of_service=False)
-        found += [problem for problem in checks if form.genuine(problem)]
+    found += form.check(lambda plan: plan_problems(plan, strategies, step_kinds, of_service=False))
     if found:
-        placed = [p.but(line=p.line or document.line(p.path)) for p in found]
+        placed = [p.but(line=p.line or document.line(p.field)) for p in found]
         raise SpecError(sorted(placed, key=lambda p: p.line or 0), source=source)
     if form.value is None:
         raise AssertionError("a plan without problems has a value")
     return form.value
 
 
-def _unclear_steps(normal: object) -> Iterator[tuple[str, Problem]]:
-    """Steps that say no work or several, by path: one clear problem in place of pydantic's many."""
+def _ambiguous_steps(normal: object) -> Iterator[tuple[str, Reason]]:
+    """Yield a problem for each step without work or with several, by path: one in place of
+    pydantic's many."""
     for phase in _list(normal, "phases"):
         for step in _list(phase, "steps"):
             if "work" in step:
                 continue
-            kinds = [word for word in WORDS if word in step]
+            kinds = [word for word in WRITTEN if word in step]
             path = f"phases.{phase.get('name')}.steps.{step.get('name')}"
-            message = "has more than one kind of work" if kinds else "says no work"
-            fix = f"write exactly one of {', '.join(WORDS)}"
-            yield path, Problem(path=path, message=message, value=kinds or None, fix=fix)
+            message = "has more than one kind of work" if kinds else "has no work"
+            fix = f"write exactly one of {', '.join(WRITTEN)}"
+            yield path, Reason(field=path, problem=message, value=kinds or None, fix=fix)
 
 
-def _explained(problem: Problem, unclear: Mapping[str, Problem]) -> bool:
-    step, _, key = problem.path.rpartition(".")
-    return step in unclear and key in {"work", *WORDS}
+def _explained(problem: Reason, ambiguous: Mapping[str, Reason]) -> bool:
+    step, _, key = problem.field.rpartition(".")
+    return step in ambiguous and key in {"work", *WRITTEN}
 
 
 def _list(owner: object, key: str) -> Iterator[_Entries]:
-    """The mappings in a list of a mapping, if there are any."""
+    """Yield the mappings in a list that is an entry of a mapping."""
     items = cast(_Entries, owner).get(key) if isinstance(owner, Mapping) else None
     for item in cast(list[object], items) if isinstance(items, list) else ():
         if isinstance(item, Mapping):
@@ -115,7 +118,8 @@ def _list(owner: object, key: str) -> Iterator[_Entries]:
 
 
 def _locator(raw: object, normal: object) -> Callable[[Location], str]:
-    """Paths as the file's writer knows them: names for positions, ``activity`` for ``work``."""
+    """Return a function that makes paths as the file has them: names for positions, ``activity``
+    for ``work``."""
 
     def locate(location: Location) -> str:
         return ".".join(_parts(raw, normal, location))
@@ -139,7 +143,7 @@ def _parts(raw: object, normal: object, location: Location) -> Iterator[str]:
 
 
 def _name(raw: object, normal: object, part: int | str) -> str:
-    """A position's name: what the entry says, else the key it has in the file."""
+    """Return the name of a position: the entry's ``name``, else its key in the file."""
     item = _child(normal, part)
     if isinstance(part, int) and isinstance(item, Mapping):
         name = cast(_Entries, item).get("name")
@@ -151,7 +155,7 @@ def _name(raw: object, normal: object, part: int | str) -> str:
 
 
 def _child(value: object, part: int | str) -> object:
-    """The entry of a mapping or list; of a mapping by name also by position."""
+    """Return an entry of a mapping or list; of a mapping by key or by position."""
     if isinstance(value, Mapping):
         entries = cast(_Entries, value)
         if isinstance(part, str):

@@ -1,14 +1,16 @@
-"""JSON Schemas of the two kinds of files, for editors.
+"""JSON Schemas of service files and plan files, for editors.
 
-They describe form only; ``temporal plan validate`` knows all rules. Both come from the models that
-loading validates with; the plan file's adds the short forms that ``domain.plan_file`` takes.
+They describe the form only; ``temporal plan validate`` checks all rules. Both are made from the
+models of loading; that of plan files has in addition the short forms of ``domain.plans.plan_file``.
 """
 
+from inspect import getdoc
 from typing import Any, Literal
 
-from temporal_plans.domain.plan import PlanSpec
-from temporal_plans.domain.plan_file import WORDS
-from temporal_plans.loading.service_file import ServiceFile
+from temporal_plans.domain.kinds import WRITTEN
+from temporal_plans.domain.kinds.work import Work
+from temporal_plans.domain.plans.plan import PlanSpec
+from temporal_plans.loading.services.file import ServiceFile
 
 Schema = dict[str, Any]
 
@@ -16,7 +18,8 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema(kind: Literal["service", "plan"]) -> Schema:
-    """The schema of service files (``svc.yml``, once its template is rendered) or plan files."""
+    """Return the schema of service files (``svc.yml`` after its template is rendered) or of plan
+    files."""
     return _service_schema() if kind == "service" else _plan_schema()
 
 
@@ -25,10 +28,10 @@ def _service_schema() -> Schema:
     kinds: Schema = schema["$defs"]
     for kind in kinds.values():
         if kind.get("type") == "object" and not kind.get("required"):
-            kind["type"] = ["object", "null"]  # ``dcos:`` alone is a network with all defaults
+            kind["type"] = ["object", "null"]  # ``host:`` alone is a network with all defaults
     plan, phase = kinds["PlanSectionFile"], kinds["PhasePlanFile"]
     kinds["NamedParameter"] = _parameter_value(kinds["ParameterSpec"])
-    plan["properties"]["parameters"] = _list_or_mapping("ParameterSpec", "NamedParameter")
+    _set_form(plan, "parameters", _list_or_mapping("ParameterSpec", "NamedParameter"))
     for owner in (plan, phase):
         _add_strategy_name(owner)
     return {"$schema": _DIALECT, **schema, "title": "Service file of Temporal Plans"}
@@ -40,28 +43,33 @@ def _plan_schema() -> Schema:
     step = _with_words(kinds["StepSpec"])
     phase = kinds["PhaseSpec"]
     parameter = kinds["ParameterSpec"]
-    kinds["CommandWork"]["properties"]["env"]["additionalProperties"] = {
-        "type": ["string", "number", "boolean"]
-    }
     kinds |= {"StepSpec": step, "NamedStep": _named(step)}
-    phase["properties"]["steps"] = _list_or_mapping("StepSpec", "NamedStep")
+    _set_form(phase, "steps", _list_or_mapping("StepSpec", "NamedStep"))
     kinds |= {"NamedPhase": _named(phase), "NamedParameter": _parameter_value(parameter)}
-    schema["properties"]["phases"] = _list_or_mapping("PhaseSpec", "NamedPhase")
-    schema["properties"]["parameters"] = _list_or_mapping("ParameterSpec", "NamedParameter")
+    _set_form(schema, "phases", _list_or_mapping("PhaseSpec", "NamedPhase"))
+    _set_form(schema, "parameters", _list_or_mapping("ParameterSpec", "NamedParameter"))
     for owner in (schema, phase, kinds["NamedPhase"]):
         _add_strategy_name(owner)
     return {"$schema": _DIALECT, **schema, "title": "Plan file of Temporal Plans"}
 
 
 def _add_strategy_name(owner: Schema) -> None:
-    """A strategy is its name, or a mapping with its settings."""
+    """Allow a strategy as a name, or as a mapping with settings."""
     options = [{"type": "string"}, {"$ref": "#/$defs/StrategySpec"}]
-    owner["properties"]["strategy"] = {"anyOf": options, "default": "serial"}
+    _set_form(owner, "strategy", {"anyOf": options, "default": "serial"})
+
+
+def _set_form(owner: Schema, name: str, form: Schema) -> None:
+    """Give a property another form, and keep its description and examples."""
+    texts = {key: owner["properties"][name].get(key) for key in ("description", "examples")}
+    kept = {key: value for key, value in texts.items() if value is not None}
+    owner["properties"][name] = {**form, **kept}
 
 
 def _with_words(step: Schema) -> Schema:
-    """A step with ``activity: ...`` and the like, of which it has exactly one, or ``work``."""
-    words = {word: _work(word, field) for word, field in WORDS.items()}
+    """Return the schema of a step with exactly one word of work (``activity: ...``), or
+    ``work``."""
+    words = {word: _work(kind) for word, kind in WRITTEN.items()}
     return {
         **step,
         "properties": {**step["properties"], **words},
@@ -70,18 +78,19 @@ def _with_words(step: Schema) -> Schema:
     }
 
 
-def _work(word: str, field: str) -> Schema:
-    """A kind of work: its settings, or the one value that says it all."""
-    settings = {"$ref": f"#/$defs/{word.capitalize()}Work"}
-    bare: Schema = {"description": f"the same as {{{field}: ...}}"}
-    bare["type"] = {"sleep": ["string", "number"], "approval": ["string", "boolean", "null"]}.get(
-        word, "string"
-    )
-    return {"anyOf": [bare, settings]}
+def _work(kind: type[Work]) -> Schema:
+    """Return the schema of a kind of work: its settings, or the value of its main setting."""
+    settings = {"$ref": f"#/$defs/{kind.__name__}"}
+    types = list(kind.bare_types)
+    bare: Schema = {
+        "description": f"the same as {{{kind.bare}: ...}}",
+        "type": types if len(types) > 1 else types[0],
+    }
+    return {"anyOf": [bare, settings], "description": getdoc(kind)}
 
 
 def _named(entry: Schema) -> Schema:
-    """An entry of a mapping: its key is its name."""
+    """Return the schema of a named entry of a mapping, whose name is its key."""
     return {**entry, "required": [name for name in entry["required"] if name != "name"]}
 
 

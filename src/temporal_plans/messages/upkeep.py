@@ -1,15 +1,16 @@
-"""Activities of the plans queue for steps that take a service away (reference 7.2, 8.2).
+"""Activities of the plans queue for steps that remove a service (behaviour 7.2, 8.2).
 
-Each is asked again with what it ``waits`` for, as ``known``; it then answers when the work is done
-or waits for something else. So days of waiting are a few lines of history.
+An activity that can't finish returns the reason (``waits``). It is then repeated with that reason
+as ``known``, and returns when the work is done or the reason is another. So days of waiting take
+only a few history events.
 """
 
-from temporal_plans.domain.model import CompactValue
+from temporal_plans.domain.values.model import CompactValue
 
 
 class RetireInput(CompactValue):
-    """Input of ``retire_task``: end a task of ``service``, the Service's workflow id. ``task_id``
-    is one launch of it; empty: the newest. ``pool`` knows how its agent is."""
+    """Input of ``retire_task``: end a task of ``service`` (the Service's workflow id). ``task_id``
+    is one launch; empty: the newest. ``pool`` is the pool of the task's agent."""
 
     service: str
     pool: str
@@ -19,8 +20,8 @@ class RetireInput(CompactValue):
 
 
 class ReleaseReservationInput(CompactValue):
-    """Input of ``release_reservation``: have the Pool take a reservation back and its agent destroy
-    what it holds, then tell the Service."""
+    """Input of ``release_reservation``: release a reservation from the Pool, wait until its agent
+    has destroyed it, then notify the Service."""
 
     service: str
     pool: str
@@ -30,21 +31,22 @@ class ReleaseReservationInput(CompactValue):
 
 
 class EraseInput(CompactValue):
-    """Input of ``erase_task``: have the Service forget a task."""
+    """Input of ``erase_task``: delete the Service's record of a task."""
 
     service: str
     task: str
 
 
 class DeregisterInput(CompactValue):
-    """Input of ``deregister``: give up whatever the Pool still keeps for the service."""
+    """Input of ``deregister``: release everything that the Pool still holds for the service."""
 
     service: str
     pool: str
 
 
 class UpkeepResult(CompactValue):
-    """``waits``: what it waits for and what would help, for people, while it is not ``done``."""
+    """Result of these activities. ``waits``, while not ``done``: what the activity waits for, and
+    what the operator can do about it."""
 
     done: bool = True
     waits: str = ""

@@ -1,49 +1,59 @@
-"""A plan that was started in a test: waiting for what it does, and telling it what to do."""
+"""A plan that a test started: waits for its states, and commands."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
-from temporal_plans.client.errors import WorkerUnreachable
-from temporal_plans.client.plan_run import PlanRun
+from temporal_plans.client.errors import StandsStill, WorkerUnreachable
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.domain.commands import Command, Outcome, Verb
-from temporal_plans.domain.names import suggestion
-from temporal_plans.domain.status import Status
-from temporal_plans.messages.plan import PhaseView, PlanView, StepView
+from temporal_plans.client.reading.plan_run import PlanRun
+from temporal_plans.domain.plans.commands import Command, Outcome, Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.domain.values.names import suggestion
+from temporal_plans.messages.plan_views import PhaseView, PlanView, StepView
 
 Child = TypeVar("Child")
 
-_PACE = 0.02
-"""Seconds between two looks."""
+_POLL_INTERVAL = 0.02
+"""Seconds between two queries."""
 
 
 class NotReached(AssertionError):
-    """What a test waited for did not come; the message shows the plan's tree as it stood."""
+    """The awaited state was not reached in time; the message shows the plan's tree, and the
+    workflows that stand still because their workflow task fails (``stuck``).
 
-    def __init__(self, wanted: str, run: PlanRun) -> None:
-        ended = f"its workflow {run.cut_short or 'has ended'}" if run.ended else ""
-        tree = "\n".join(_lines(run.view))
-        super().__init__("\n".join(filter(None, [f"waited for {wanted}", ended, run.why, tree])))
+    ``run`` is None for a plan whose own workflow task fails, so that it can't answer.
+    """
+
+    def __init__(
+        self, expected: str, run: PlanRun | None, stuck: Sequence[StuckWorkflow] = ()
+    ) -> None:
+        lines = [f"waited for {expected}", *(one.in_full for one in stuck)]
+        if run is not None:
+            lines.append(f"its workflow {run.cut_short or 'has ended'}" if run.ended else "")
+            lines += [run.why, *_lines(run.view)]
+        super().__init__("\n".join(filter(None, lines)))
         self.run = run
+        self.stuck = tuple(stuck)
 
 
 @dataclass(frozen=True)
 class RunningPlan:
-    """A plan by its workflow ``id``. ``timeout`` bounds every wait that does not say its own."""
+    """A plan by its workflow ``id``. ``timeout`` limits every wait without a timeout of its own."""
 
     id: str
     plans: PlansClient
     timeout: timedelta
 
     async def look(self) -> PlanRun:
-        """The plan as it is now, open or ended. Raises Unreadable for one that could not begin."""
+        """Return the plan's current run, open or ended. Raises Unreadable if it could not start."""
         return await self.plans.show(self.id)
 
     async def view(self) -> PlanView:
-        """Its tree as it is now; see ``look``."""
+        """Return the plan's current tree; see ``look``."""
         return (await self.look()).view
 
     async def until(
@@ -54,48 +64,56 @@ class RunningPlan:
         step: str = "",
         timeout: timedelta | None = None,
     ) -> PlanView:
-        """The first view in which the plan, a phase or a step of it has this status, or in which a
-        condition of your own is true.
+        """Return the first view in which the plan, a phase or a step of it has this status, or in
+        which your condition is true.
 
         Raises NotReached after ``timeout``, or when the plan's workflow ends before; LookupError
-        for names that the plan does not have; WorkerUnreachable when nothing was heard of it.
+        for names that the plan does not have; WorkerUnreachable when no worker answered.
         """
         if callable(condition):
-            holds, wanted = condition, "a condition"
+            holds, expected = condition, "a condition"
         else:
             holds = _has(condition, phase, step)
-            wanted = f"{condition} of {'/'.join(filter(None, [self.id, phase, step]))}"
-        run = await self._until(lambda run: holds(run.view), wanted, timeout)
+            expected = f"{condition} of {'/'.join(filter(None, [self.id, phase, step]))}"
+        run = await self._until(lambda run: holds(run.view), expected, timeout)
         return run.view
 
     async def at_rest(self, *, timeout: timedelta | None = None) -> PlanRun:
-        """The plan once nothing more happens by itself: COMPLETE, in ERROR, or its workflow ended.
+        """Wait until nothing more happens without a command, and return the plan: COMPLETE, in
+        ERROR, or its workflow ended.
 
-        A plan that waits for somebody's continue is not at rest. Raises NotReached.
+        A plan that waits for an operator's continue is not at rest. Raises NotReached.
         """
         return await self._until(lambda run: run.at_rest, "its end", timeout)
 
     async def ended(self, *, timeout: timedelta | None = None) -> PlanRun:
-        """The plan once its workflow has ended, in whatever way. Raises NotReached."""
+        """Wait until its workflow has ended, in any way, and return the plan. Raises NotReached."""
         return await self._until(lambda run: run.ended is not None, "its end", timeout)
 
     async def _until(
-        self, holds: Callable[[PlanRun], bool], wanted: str, timeout: timedelta | None
+        self, holds: Callable[[PlanRun], bool], expected: str, timeout: timedelta | None
     ) -> PlanRun:
         clock = asyncio.get_running_loop()
         end = clock.time() + (timeout or self.timeout).total_seconds()
         while True:
             try:
                 run = await self.look()
-            except WorkerUnreachable:  # a worker that is being restarted
+            except StandsStill as error:
+                if clock.time() > end:
+                    raise NotReached(expected, None, [error.stuck]) from error
+                await asyncio.sleep(_POLL_INTERVAL)
+                continue
+            except WorkerUnreachable:  # the worker is being restarted
                 if clock.time() > end:
                     raise
                 continue
             if holds(run):
                 return run
-            if run.ended or clock.time() > end:
-                raise NotReached(wanted, run)
-            await asyncio.sleep(_PACE)
+            if run.ended:
+                raise NotReached(expected, run)
+            if clock.time() > end:
+                raise NotReached(expected, run, await self.plans.stuck(self.id))
+            await asyncio.sleep(_POLL_INTERVAL)
 
     # --- commands, as an operator gives them; each raises Refused with the plan's reason ---
 
@@ -114,7 +132,7 @@ class RunningPlan:
         return await self.plans.command(self.id, verb, command)
 
     async def proceed(self, *, phase: str = "", step: str = "", reason: str = "") -> Outcome:
-        """The command continue: approves, opens the next canary gate, or lifts an interrupt."""
+        """Send the command continue: approve, open the next canary gate, or end an interrupt."""
         return await self.command(Verb.CONTINUE, phase=phase, step=step, reason=reason)
 
     async def interrupt(self, *, phase: str = "", step: str = "", reason: str = "") -> Outcome:
@@ -137,17 +155,17 @@ def _has(status: Status, phase: str, step: str) -> Callable[[PlanView], bool]:
 def _element(view: PlanView, phase: str, step: str) -> PlanView | PhaseView | StepView:
     if not phase:
         if step:
-            raise LookupError(f"step {step!r} of which phase? Give phase too")
+            raise LookupError(f"phase: missing for step {step!r}; pass phase as well")
         return view
-    found = _named(phase, {child.name: child for child in view.phases}, "phase")
+    found = _find(phase, {child.name: child for child in view.phases}, "phase")
     if not step:
         return found
-    return _named(step, {child.name: child for child in found.steps}, "step")
+    return _find(step, {child.name: child for child in found.steps}, "step")
 
 
-def _named(name: str, children: Mapping[str, Child], what: str) -> Child:
+def _find(name: str, children: Mapping[str, Child], noun: str) -> Child:
     if name not in children:
-        raise LookupError(f"there is no {what} {name!r}; {suggestion(name, children)}")
+        raise LookupError(f"{noun}: the plan has no {noun} {name!r}; {suggestion(name, children)}")
     return children[name]
 
 
@@ -156,5 +174,5 @@ def _lines(view: PlanView) -> Iterator[str]:
     for phase in view.phases:
         yield f"  {phase.name} ({phase.strategy}) {phase.status}"
         for step in phase.steps:
-            said = "; ".join([*filter(None, [step.message]), *step.errors])
-            yield f"    {step.name} {step.status}{f': {said}' if said else ''}"
+            detail = "; ".join([*filter(None, [step.message]), *step.errors])
+            yield f"    {step.name} {step.status}{f': {detail}' if detail else ''}"

@@ -18,13 +18,13 @@ from acceptance.soak.ledger import Answer, Ledger
 from acceptance.soak.operators import Operated, Operators
 from acceptance.soak.processes import ProcessWatch
 from acceptance.soak.report import report
-from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import PlansError
-from temporal_plans.domain.commands import Verb
-from temporal_plans.domain.pod_verb import PodVerb
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
-from temporal_plans.messages.plan import PlanView
+from temporal_plans.client.temporal.connection import ServerUnreachableError
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.pod_verb import PodVerb
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.messages.plan_views import PlanView
 
 OPERATORS = 3
 

@@ -1,5 +1,6 @@
 """What is done to the processes of a soak test's cluster: ``kill -9`` of tasks, their supervisors,
-agents, the worker and the Temporal server; machines that are lost for good."""
+agents, the worker and the Temporal server, supervisors while their agent is away; ``SIGSTOP`` of
+agents, the worker and the server; machines that are lost for good."""
 
 import asyncio
 import os
@@ -14,9 +15,9 @@ from acceptance import real_tasks
 from acceptance.cluster import Cluster, Machine
 from acceptance.programs import Program
 from acceptance.soak.ledger import Ledger
-from temporal_plans.activities.agent.layout import WorkDir
-from temporal_plans.client.connection import ServerUnreachableError
+from temporal_plans.activities.agent.host.layout import WorkDir
 from temporal_plans.client.errors import PlansError, Refused
+from temporal_plans.client.temporal.connection import ServerUnreachableError
 
 GIVE_UP = 6.0
 """Seconds after which the pool gives an agent up that is unreachable."""
@@ -71,10 +72,10 @@ class Harm:
 
     async def run(self) -> None:
         """Until it is cancelled; ``mend`` then."""
-        kinds = ("task", "supervisor", "agent", "worker", "server")
+        kinds = ("task", "supervisor", "agent", "worker", "server", "stop", "both")
         while True:
             await asyncio.sleep(self._chance.uniform(0.5, 2.5))
-            match self._chance.choices(kinds, (6, 1, 3, 2, 1))[0]:
+            match self._chance.choices(kinds, (6, 1, 3, 2, 1, 2, 1))[0]:
                 case "task":
                     self._kill_task()
                 case "supervisor":
@@ -84,6 +85,17 @@ class Harm:
                     away = self._chance.choice((0.0, 1.0, 3.0, GIVE_UP + 6))
                     if len(self._away & set(self._cluster.agents)) < AGENTS_AWAY:
                         self._outage(agent, away)
+                case "stop":
+                    name = self._chance.choice(sorted(self._cluster.members))
+                    away = len(self._away & set(self._cluster.agents))
+                    if name not in self._away and away < AGENTS_AWAY:
+                        stopped = self._stopped(name, self._chance.uniform(0.5, GIVE_UP + 4))
+                        self._jobs.append(asyncio.create_task(stopped))
+                case "both":
+                    agent = self._chance.choice(sorted(self._cluster.agents))
+                    if len(self._away & set(self._cluster.agents)) < AGENTS_AWAY:
+                        self._outage(agent, self._chance.uniform(0.5, 4.0))
+                        self._kill_supervisor(agent)
                 case name:
                     since = time.monotonic() - self._killed.get(name, float("-inf"))
                     if since > BETWEEN[name]:
@@ -118,9 +130,25 @@ class Harm:
         await member.start()
         self._is_back(name)
 
-    def _goes(self, name: str, text: str) -> None:
-        self._count("agent" if name in self._cluster.agents else name)
-        self._ledger.tell(f"kill -9 {name}, {text}")
+    async def _stopped(self, name: str, seconds: float) -> None:
+        """Stop a process for a while, as a paused machine or one out of processor time does."""
+        member = self._cluster.members[name]
+        pid = member.pid
+        if pid is None:
+            return
+        self._goes(name, f"for {seconds:.1f} s", what="stop")
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+        self._is_back(name)
+
+    def _goes(self, name: str, text: str, *, what: str = "kill -9") -> None:
+        kind = "agent" if name in self._cluster.agents else name
+        self._count(kind if what == "kill -9" else f"{what} {kind}")
+        self._ledger.tell(f"{what} {name}, {text}")
         self._away.add(name)
         self._killed[name] = time.monotonic()
 
@@ -144,10 +172,12 @@ class Harm:
         with suppress(KeyError):  # it has just ended by itself
             real_tasks.kill(task, self._cluster.work_dirs)
 
-    def _kill_supervisor(self) -> None:
+    def _kill_supervisor(self, agent: str = "") -> None:
+        """Kill the supervisor of a task, on that agent or on any."""
+        paths = [self._cluster.work_dir(agent)] if agent else self._cluster.work_dirs
         living = {
             directory.path.name: pid
-            for path in self._cluster.work_dirs
+            for path in paths
             if (path / "tasks").is_dir()
             for directory in WorkDir(path).tasks()
             if (pid := directory.supervisor())

@@ -14,19 +14,21 @@ from acceptance.life import Life
 from acceptance.soak import services
 from acceptance.soak.ledger import Answer, Given, Ledger
 from acceptance.soak.services import Kind, Wanted
-from temporal_plans.client.connection import ServerUnreachableError
+from temporal_plans.api.dialect import http_code
 from temporal_plans.client.errors import NotFound, PlansError, Refused, Unreadable
-from temporal_plans.domain.commands import Command, Outcome, Verb
-from temporal_plans.domain.pod_verb import PodVerb
-from temporal_plans.messages.plan import PlanView
-from temporal_plans.messages.service import DeployResult, PodCommandResult
+from temporal_plans.client.temporal.connection import ServerUnreachableError
+from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb
+from temporal_plans.domain.services.pod_verb import PodVerb
+from temporal_plans.domain.values.refusal import Code
+from temporal_plans.messages.plan_views import PlanView
+from temporal_plans.messages.services import DeployResult, PodCommandResult
 
 BY = "soak"
 
 ANSWER_WITHIN = 12.0
 """Seconds that an operator waits for an answer; then it is not known what became of the command."""
 
-OVER = "the plan has ended"
+OVER = "the plan is COMPLETE and has ended"
 
 Said = tuple[Answer, str]
 
@@ -260,9 +262,9 @@ class Operators:
                 await handle.signal(verb.value, command)
             except RPCError as error:
                 if error.status is RPCStatusCode.NOT_FOUND:
-                    raise Refused("it is over, or not there yet") from error
+                    raise Refused.of(Code.NOT_RUNNING, "it is over, or not there yet") from error
                 raise
-            return Outcome(code=200, message="the server has it")
+            return Outcome(result=Result.DONE, message="the server has it")
 
         await self._ask(one, signal if by_signal else update, _of_outcome)
         return one
@@ -323,7 +325,7 @@ class Operators:
     async def _until_gone(self, name: str) -> None:
         while True:
             try:
-                if await (await self._cluster.client()).gone(name):
+                if await (await self._cluster.client()).wait_until_gone(name):
                     return
             except (PlansError, ServerUnreachableError, RPCError):
                 await asyncio.sleep(0.3)
@@ -331,14 +333,14 @@ class Operators:
 
 def _of_deployment(result: DeployResult) -> Said:
     number = f"number {result.number} " if result.number else ""
-    return Answer.ACCEPTED, f"{result.outcome.code} {number}{result.outcome.message}"
+    return Answer.ACCEPTED, f"{http_code(result.outcome)} {number}{result.outcome.message}"
 
 
 def _of_outcome(outcome: Outcome) -> Said:
     """What is said to a plan that is over is answered by the client, and reaches no workflow."""
     over = not outcome.changed and outcome.message.endswith(OVER)
     answer = Answer.REFUSED if outcome.refused or over else Answer.ACCEPTED
-    return answer, f"{outcome.code} {outcome.message}"
+    return answer, f"{http_code(outcome)} {outcome.message}"
 
 
 def _text(wanted: Wanted) -> str:

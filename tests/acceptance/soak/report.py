@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from temporalio.service import RPCError
 
 from acceptance.histories import keep_histories
-from temporal_plans.client.connection import ServerUnreachableError
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.domain.status import Status
+from temporal_plans.client.temporal.connection import ServerUnreachableError
+from temporal_plans.domain.plans.status import Status
 
 if TYPE_CHECKING:
     from acceptance.soak.drill import Soak

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
-from temporal_plans.domain.backoff import Backoff
-from temporal_plans.domain.recovery_policy import RecoveryPolicy
+from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.services.recovery.policy import RecoveryPolicy
 
 PATIENT = Backoff(initial=timedelta(seconds=0.3), factor=1.5, maximum=timedelta(seconds=2))
 """Long enough that a crash loop reads DELAYED, short enough for a test."""

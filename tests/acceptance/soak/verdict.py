@@ -11,14 +11,16 @@ from temporalio.service import RPCError
 from acceptance.cluster import Cluster
 from acceptance.soak.ledger import Given, Ledger
 from acceptance.soak.operators import Operated, Operators
-from temporal_plans.activities.agent.layout import WorkDir, directory_name
-from temporal_plans.domain.cluster import AgentState, Reservation
-from temporal_plans.domain.service import task_instance_name
-from temporal_plans.domain.status import Status
-from temporal_plans.domain.task import TaskState
-from temporal_plans.messages.cluster import LaunchIntent, PoolStatus
-from temporal_plans.messages.plan import CommandLog
-from temporal_plans.worker.steady_runner import TAKEN_UP_ANEW
+from temporal_plans.activities.agent.host.layout import WorkDir, directory_name
+from temporal_plans.domain.cluster.agents import AgentState
+from temporal_plans.domain.cluster.reservations import Reservation
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.launch import LaunchIntent
+from temporal_plans.domain.tasks.names import task_instance_name
+from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.messages.plans import CommandLog
+from temporal_plans.messages.pools import PoolStatus
+from temporal_plans.worker.sdk.query_ahead import AHEAD_OF_TASKS
 
 UPKEEP = ("deploy", "recovery", "decommission")
 """The plans that have to be complete; others may wait for somebody to start them."""
@@ -280,7 +282,7 @@ class Histories:
                 self.events += 1
                 if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
                     failed = event.workflow_task_failed_event_attributes
-                    meant = failed.failure.message == TAKEN_UP_ANEW
+                    meant = failed.failure.message == AHEAD_OF_TASKS
                     if failed.cause not in _HARMLESS and not meant:
                         self.faults.append(
                             f"{run.id}: a workflow task failed: {failed.failure.message[:500]}"

@@ -1,7 +1,8 @@
 """A Temporal server of our own, for ``temporal plan dev``, the demo, tests and the benchmark.
 
 It is the ``temporal server start-dev`` of Temporal's CLI, a real server in one process, with the
-settings below. With the CLI's defaults every hop waits 50 ms and every timer a second.
+settings below. With the CLI's defaults every message between workflows takes 50 ms, and timers are
+up to a second late.
 """
 
 import asyncio
@@ -20,12 +21,13 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from temporal_plans.domain.values.failure import UserFacingError
 from temporal_plans.worker.child_process import start_child, stop_child
 from temporal_plans.worker.server_binary import server_binary
 
 DYNAMIC_CONFIG: Mapping[str, str] = {
     # A dev server has one history shard, and by default each queue of a shard is read 20 times a
-    # second: 50 ms for every hop between workflows.
+    # second: 50 ms for every message between workflows.
     "history.transferProcessorMaxPollRPS": "2000",
     "history.timerProcessorMaxPollRPS": "2000",
     "history.visibilityProcessorMaxPollRPS": "200",
@@ -34,63 +36,63 @@ DYNAMIC_CONFIG: Mapping[str, str] = {
     "history.timerProcessorMaxTimeShift": '"10ms"',
     "frontend.WorkflowPauseEnabled": "true",
 }
-"""How our dev server differs from the CLI's. State it beside every number measured on one."""
+"""The settings that differ from the CLI's. State them with every measurement on a dev server."""
 
 SQLITE_PRAGMAS: Mapping[str, str] = {
-    # With SQLite's own defaults a file database writes through at every commit: ten steps a
-    # second. So it survives kill -9 of the server all the same, though not a power cut.
+    # With SQLite's defaults every commit is synced to the disk, which limits the server to ten
+    # steps a second. With these, data survives kill -9 of the server, but not a power failure.
     "journal_mode": "wal",
     "synchronous": "normal",
 }
 
-_GRACE = 10.0  # seconds between SIGTERM and SIGKILL
-_ATTEMPTS = 3
+_START_ATTEMPT_LIMIT = 3
 _ADDRESS_IN_USE = "address already in use"
 
 
-class DevServerError(RuntimeError):
+class DevServerError(UserFacingError, RuntimeError):
     """The embedded Temporal server did not start."""
 
 
 class PortInUseError(DevServerError):
-    """Somebody else listens on a port that was asked for."""
+    """Another process listens on a requested port."""
 
     def __init__(self, ip: str, port: int, flag: str) -> None:
         super().__init__(
             f"port {port} of {ip} is in use, maybe by another Temporal server; "
-            f"choose a free one with {flag}"
+            f"choose a free port with {flag}"
         )
         self.port = port
 
 
 class DatabaseInUseError(DevServerError):
-    """Another server works on the database file; two at a time would spoil it."""
+    """Another server uses the database file; two at a time would corrupt it."""
 
     def __init__(self, database: Path, holder: str) -> None:
         super().__init__(
             f"{database} is in use by the Temporal server with process id {holder or 'unknown'}; "
-            "stop that one first, or work in another state directory (--state-dir)"
+            "stop that server first, or use another state directory (--state-dir)"
         )
 
 
 class ServerFailedError(DevServerError):
-    """The server ended, or did not answer in time; the message ends with what it printed last."""
+    """The server ended, or did not answer in time; the message has the end of its output."""
 
-    def __init__(self, what: str, log: str) -> None:
-        super().__init__(f"the embedded Temporal server {what}. It said:\n{log or '(nothing)'}")
+    def __init__(self, problem: str, log: str) -> None:
+        super().__init__(f"the embedded Temporal server {problem}. Its output:\n{log or '(none)'}")
         self.log = log
 
 
 class DevServer:
-    """The server as an asynchronous context: in the body it answers, afterwards it is gone.
+    """A Temporal server as an asynchronous context manager, running inside the ``async with``.
 
-    ``database`` is a SQLite file that is made when absent; without one everything is lost at the
-    end. A file may be used again after any end, also ``kill -9``, by one server at a time.
-    ``port`` and ``ui_port`` are free ones when absent; the web UI runs if ``ui``. ``log`` is where
-    the server's own lines go, appended; without it they are kept until the end, for error messages.
-    ``search_attributes`` are name to type (``Keyword`` ...). ``deadline`` bounds the start.
+    ``database`` is a SQLite file, created when absent; without it all data is lost at the end. The
+    file can be used again after any end, even ``kill -9``, by one server at a time. ``port`` and
+    ``ui_port`` are free ports when absent; ``ui`` starts the web UI. ``log`` is a file to which the
+    server's output is appended; without it the output is kept only for error messages.
+    ``search_attributes`` map names to types (``Keyword`` ...). ``deadline`` limits the
+    start, ``grace`` the end, before the server is killed, and the wait for another's database.
 
-    Raises ``DevServerError`` in one of its kinds, or ``ServerBinaryMissingError``.
+    Raises a ``DevServerError``, or ``ServerBinaryMissingError``.
     """
 
     def __init__(
@@ -107,10 +109,11 @@ class DevServer:
         log: Path | None = None,
         log_level: str = "error",
         deadline: timedelta = timedelta(seconds=30),
+        grace: timedelta = timedelta(seconds=10),
     ) -> None:
         self._database = database
         self._ip = ip
-        self._asked = {"--port": port, "--ui-port": ui_port if ui else None}
+        self._requested_ports = {"--port": port, "--ui-port": ui_port if ui else None}
         self._ui = ui
         self._namespaces = tuple(namespaces)
         self._search_attributes = dict(search_attributes or {})
@@ -118,6 +121,7 @@ class DevServer:
         self._log = log
         self._log_level = log_level
         self._deadline = deadline
+        self._grace = grace.total_seconds()
         self._resources = AsyncExitStack()
         self._process: asyncio.subprocess.Process | None = None
         self._port = 0
@@ -130,7 +134,7 @@ class DevServer:
 
     @property
     def ui_url(self) -> str | None:
-        """The web UI, if there is one."""
+        """The address of the web UI; None without it."""
         return f"http://{self._ip}:{self._ui_port}" if self._ui else None
 
     @property
@@ -139,7 +143,7 @@ class DevServer:
         return self._running.pid
 
     async def wait(self) -> int:
-        """Until the server ends by itself or by somebody else; its exit code, -N for signal N."""
+        """Wait until the server's process ends, and return its exit code (-N for signal N)."""
         return await self._running.wait()
 
     async def __aenter__(self) -> Self:
@@ -164,14 +168,15 @@ class DevServer:
     @property
     def _running(self) -> asyncio.subprocess.Process:
         if self._process is None:
-            raise RuntimeError("the server runs inside `async with DevServer(...)` only")
+            raise RuntimeError("the server runs only inside `async with DevServer(...)`")
         return self._process
 
     async def _lock(self, resources: AsyncExitStack) -> tuple[int, ...]:
-        """Lock the database for as long as the server lives; the descriptor that holds the lock.
+        """Lock the database while the server runs, and return the descriptor that holds the lock.
 
-        The server inherits it, so that the lock outlives us if the server does. One whose parent
-        was killed just now needs a moment to end, and is waited for.
+        The server inherits the descriptor, so the lock lasts as long as the server, even if this
+        process ends first. A server whose parent was just killed needs a moment to end; wait for
+        it.
         """
         if self._database is None:
             return ()
@@ -180,40 +185,40 @@ class DevServer:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         resources.callback(os.close, lock)
         with suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
+            async with asyncio.timeout(self._grace):
                 while not _try_lock(lock):
                     await asyncio.sleep(0.05)
                 return (lock,)
         raise DatabaseInUseError(self._database, path.read_text().strip())
 
     async def _start(self, binary: Path, log: Path, lock: tuple[int, ...]) -> None:
-        """Start it and wait until it answers; again if it lost the race for a free port."""
-        for attempt in range(1, _ATTEMPTS + 1):
+        """Start the server and wait until it answers; retry if another process took a free port."""
+        for attempt in range(1, _START_ATTEMPT_LIMIT + 1):
             self._choose_ports()
-            said = _Log(log, start=log.stat().st_size if log.exists() else 0)
+            output = _Log(log, start=log.stat().st_size if log.exists() else 0)
             self._process = await start_child(binary, self._arguments(), output=log, keep_open=lock)
             for descriptor in lock:
                 os.pwrite(descriptor, f"{self.pid:<12}\n".encode(), 0)
             try:
-                await self._until_it_answers(said)
+                await self._wait_until_serving(output)
             except ServerFailedError as failed:
                 await self._stop()
-                if attempt == _ATTEMPTS or _ADDRESS_IN_USE not in failed.log:
+                if attempt == _START_ATTEMPT_LIMIT or _ADDRESS_IN_USE not in failed.log:
                     raise
             else:
                 return
 
     async def _stop(self) -> None:
         if self._process is not None:
-            await stop_child(self._process, grace=_GRACE)
+            await stop_child(self._process, grace=self._grace)
 
     def _choose_ports(self) -> None:
-        for flag, port in self._asked.items():
+        for flag, port in self._requested_ports.items():
             if port is not None and not _is_free(self._ip, port):
                 raise PortInUseError(self._ip, port, flag)
         free = iter(_free_ports(self._ip, 2))
-        self._port = self._asked["--port"] or next(free)
-        self._ui_port = self._asked["--ui-port"] or next(free)
+        self._port = self._requested_ports["--port"] or next(free)
+        self._ui_port = self._requested_ports["--ui-port"] or next(free)
 
     def _arguments(self) -> list[str]:
         return [
@@ -226,20 +231,20 @@ class DevServer:
             *_repeated("--namespace", self._namespaces),
         ]
 
-    async def _until_it_answers(self, said: "_Log") -> None:
+    async def _wait_until_serving(self, output: "_Log") -> None:
         try:
             async with asyncio.timeout(self._deadline.total_seconds()):
-                while not await self._answers():
+                while not await self._is_serving():
                     if (code := self._running.returncode) is not None:
-                        raise ServerFailedError(f"ended with code {code}", said.tail())
+                        raise ServerFailedError(f"ended with code {code}", output.tail())
                     await asyncio.sleep(0.02)
         except TimeoutError:
             seconds = self._deadline.total_seconds()
-            raise ServerFailedError(f"did not answer in {seconds:g} s", said.tail()) from None
+            raise ServerFailedError(f"did not answer within {seconds:g} s", output.tail()) from None
 
-    async def _answers(self) -> bool:
-        """Whether the frontend says that it serves and knows every namespace that was asked for."""
-        if not await _somebody_listens(self._ip, self._port):
+    async def _is_serving(self) -> bool:
+        """Return whether the frontend is healthy and has every requested namespace."""
+        if not await _is_listening(self._ip, self._port):
             return False
         try:
             client = await Client.connect(self.address)
@@ -255,7 +260,7 @@ class DevServer:
 
 
 class _Log:
-    """What one server wrote into a log file that others may have written to before."""
+    """One server's output in a log file, which may have earlier output of other servers."""
 
     def __init__(self, path: Path, start: int) -> None:
         self._path = path
@@ -283,7 +288,7 @@ def _try_lock(descriptor: int) -> bool:
 
 def _is_free(ip: str, port: int) -> bool:
     with socket.socket() as probe:
-        # What a server that has just ended leaves behind (TIME_WAIT) hinders nobody.
+        # A port in TIME_WAIT, left by a server that has just ended, counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((ip, port))
@@ -293,7 +298,7 @@ def _is_free(ip: str, port: int) -> bool:
 
 
 def _free_ports(ip: str, count: int) -> list[int]:
-    """Ports that nobody listens on now. All are held until all are found, so they differ."""
+    """Return free ports. Each is held until all are found, so that they differ."""
     with ExitStack() as probes:
         ports: list[int] = []
         for _ in range(count):
@@ -303,8 +308,9 @@ def _free_ports(ip: str, count: int) -> list[int]:
     return ports
 
 
-async def _somebody_listens(ip: str, port: int) -> bool:
-    """Asked before the SDK connects, which prints a warning for every refused connection."""
+async def _is_listening(ip: str, port: int) -> bool:
+    """Return whether the port accepts connections. The SDK prints a warning for each refused one,
+    so this is checked first."""
     try:
         _, writer = await asyncio.open_connection(ip, port)
     except OSError:

@@ -1,4 +1,4 @@
-"""Runs a worker for plans until it is told to stop."""
+"""The worker process for plans."""
 
 import asyncio
 from datetime import timedelta
@@ -6,16 +6,16 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from temporal_plans.messages.cluster import PLANS_QUEUE
+from temporal_plans.messages.addresses import PLANS_QUEUE
 
-GRACE = timedelta(seconds=10)
-"""How long activities that run may go on after the worker is told to stop."""
+SHUTDOWN_TIMEOUT = timedelta(seconds=10)
+"""How long running activities may continue after the worker is asked to stop."""
 
-FAILOVER = timedelta(seconds=3)
-"""How long a workflow waits for the worker that has it in memory, should that one be dead."""
+FAILOVER_TIMEOUT = timedelta(seconds=3)
+"""How long a workflow task waits for the worker that has its workflow in memory."""
 
-CACHED_WORKFLOWS = 5000
-"""Workflows kept in memory; one costs about 15 KiB (temporal.md 3.7)."""
+CACHE_SIZE = 5000
+"""Workflows kept in memory; one costs about 15 KiB (design 10)."""
 
 
 async def run_worker(
@@ -23,14 +23,14 @@ async def run_worker(
     *,
     stop: asyncio.Event,
     task_queue: str = PLANS_QUEUE,
-    max_cached_workflows: int = CACHED_WORKFLOWS,
+    max_cached_workflows: int = CACHE_SIZE,
 ) -> None:
-    """Run the worker of a client that was connected with ``PlansPlugin``, until ``stop`` is set."""
+    """Run a worker until ``stop`` is set. ``client`` must be connected with ``PlansPlugin``."""
     async with Worker(
         client,
         task_queue=task_queue,
-        graceful_shutdown_timeout=GRACE,
+        graceful_shutdown_timeout=SHUTDOWN_TIMEOUT,
         max_cached_workflows=max_cached_workflows,
-        sticky_queue_schedule_to_start_timeout=FAILOVER,
+        sticky_queue_schedule_to_start_timeout=FAILOVER_TIMEOUT,
     ):
         await stop.wait()

@@ -1,7 +1,7 @@
-"""``PlansPlugin``: everything that a worker needs to run plans, in one line (temporal.md 1).
+"""``PlansPlugin``: everything that a worker needs to run plans.
 
 ``Client.connect(..., plugins=[PlansPlugin()])`` gives the client the data converter, and every
-worker made from it the workflows, the activities, the guard, and what developers registered.
+worker made from it the workflows, the activities, the guard, and the developer's extensions.
 """
 
 import dataclasses
@@ -13,54 +13,77 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import PydanticPayloadConverter, pydantic_data_converter
 from temporalio.converter import DataConverter, DefaultPayloadConverter
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerConfig, WorkflowRunner
+from temporalio.worker import ReplayerConfig, Worker, WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from temporal_plans.activities.configurations import ConfigurationActivities
-from temporal_plans.activities.offers import OfferActivities
-from temporal_plans.activities.plans import PlanActivities
-from temporal_plans.activities.pods import PodActivities
-from temporal_plans.activities.scheduled import ScheduledActivities
-from temporal_plans.activities.upkeep import UpkeepActivities
-from temporal_plans.domain.change_check import ConfigValidator
-from temporal_plans.domain.model import build_all
-from temporal_plans.domain.plan_customizer import PlanCustomizer
-from temporal_plans.domain.recovery_book import Recoverer
-from temporal_plans.domain.strategies import NAMES, Select
-from temporal_plans.worker.sandbox import PlansSandbox, looks_at_contexts
-from temporal_plans.worker.steady_runner import Evictions, SteadyRunner
-from temporal_plans.workflows.guard import PlansInterceptor
-from temporal_plans.workflows.phase import Phase
-from temporal_plans.workflows.plan import Plan
-from temporal_plans.workflows.pool import PoolWorkflow
-from temporal_plans.workflows.registry import Registry, StepKind
-from temporal_plans.workflows.scheduled_run import ScheduledRun
-from temporal_plans.workflows.service import Service
-from temporal_plans.workflows.step import Step
-from temporal_plans.workflows.unknown import UnknownWorkflow
+from temporal_plans.activities.owners.plans import PlanActivities
+from temporal_plans.activities.owners.scheduled import ScheduledActivities, ScheduledIntervals
+from temporal_plans.activities.pools.backend import Placement
+from temporal_plans.activities.pools.offers import OfferActivities
+from temporal_plans.activities.pools.pool_placement import PoolPlacement
+from temporal_plans.activities.services.configurations import ConfigurationActivities
+from temporal_plans.activities.services.pods import PodActivities
+from temporal_plans.activities.services.upkeep import UpkeepActivities, UpkeepIntervals
+from temporal_plans.domain.plans.strategies import NAMES
+from temporal_plans.domain.plans.strategies.record import Select
+from temporal_plans.domain.services.change_check import ConfigValidator
+from temporal_plans.domain.services.plan_customizer import PlanCustomizer
+from temporal_plans.domain.services.recovery.book import Recoverer
+from temporal_plans.domain.values.model import build_all
+from temporal_plans.worker.sdk.evictions import Evictions
+from temporal_plans.worker.sdk.interruption import raise_activation_timeout
+from temporal_plans.worker.sdk.payload_contexts import reads_contexts
+from temporal_plans.worker.sdk.runner import Patching, patched
+from temporal_plans.workflows.mechanics.guard import PlansInterceptor
+from temporal_plans.workflows.mechanics.settings import EXTERN as settings_extern
+from temporal_plans.workflows.mechanics.settings import EngineSettings
+from temporal_plans.workflows.mechanics.unknown import UnknownWorkflow
+from temporal_plans.workflows.owners.scheduled_run import ScheduledRun
+from temporal_plans.workflows.plans.phase import Phase
+from temporal_plans.workflows.plans.plan import Plan
+from temporal_plans.workflows.plans.registry import EXTERN as registry_extern
+from temporal_plans.workflows.plans.registry import Registry, StepKind, runners_of
+from temporal_plans.workflows.plans.step import Step
+from temporal_plans.workflows.pools.pool import PoolWorkflow
+from temporal_plans.workflows.services.rules import EXTERN as rules_extern
+from temporal_plans.workflows.services.rules import ServiceRules
+from temporal_plans.workflows.services.service import Service
 
 WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, PoolWorkflow, ScheduledRun)
 
 PASSTHROUGH = (
-    "temporal_plans",  # its modules hold no state; loading them anew for each run costs 25 ms
+    "temporal_plans",  # its modules hold no state; importing them for each run costs 25 ms
     "opentelemetry",  # the spans' context must be the process's own
-    "pystache",  # imported by loading.mustache
-    "re2",  # imported by domain.patterns
+    "pystache",  # imported by loading.text.mustache
+    "re2",  # imported by domain.values.patterns
     "yaml",  # imported by loading
 )
+
+PlacementFactory = Callable[[Client], Placement]
+"""Makes the placement of pods for a worker, with the worker's client."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ActivityIntervals:
+    """How often activities that wait check, report and heartbeat."""
+
+    scheduled: ScheduledIntervals = dataclasses.field(default_factory=ScheduledIntervals)
+    upkeep: UpkeepIntervals = dataclasses.field(default_factory=UpkeepIntervals)
 
 
 class PlansPlugin(SimplePlugin):
     """Adds plans to a client and its workers.
 
     ``strategies`` and ``step_kinds`` are the developer's own, by the names that plans use.
-    ``recoverers`` are asked in order how a failed pod is brought back, ``plan_customizers`` change
-    generated plans before they run, ``config_validators`` refuse configurations.
-    ``passthrough`` names their modules that workflows may share with the process. ``guard`` keeps
-    bad messages from wedging workflows; ``unknown`` makes unknown workflow types fail at once, and
-    is off for a worker that has a dynamic workflow of its own.
+    ``recoverers`` plan, the first that has an answer, how a failed pod is recovered;
+    ``plan_customizers`` change generated plans before they run; ``config_validators`` refuse
+    configurations. ``passthrough`` names their modules that workflows may share with the process.
+    ``placement`` makes the placement that reserves resources for pods; by default the pools of
+    agents. ``guard`` keeps invalid messages from blocking workflows; ``unknown`` makes unknown
+    workflow types fail at once: switch it off for a worker with a dynamic workflow of its own.
+    Tests shorten the ``settings`` of the engine and the ``intervals`` of activities.
 
-    Raises ValueError for a name that is taken, and for what is no function.
+    Raises ValueError for a name that is built in, and for an extension that is not a function.
     """
 
     def __init__(
@@ -72,55 +95,90 @@ class PlansPlugin(SimplePlugin):
         plan_customizers: Sequence[PlanCustomizer] = (),
         config_validators: Sequence[ConfigValidator] = (),
         passthrough: Sequence[str] = (),
+        placement: PlacementFactory = PoolPlacement,
         guard: bool = True,
         unknown: bool = True,
+        settings: EngineSettings | None = None,
+        intervals: ActivityIntervals = ActivityIntervals(),
     ) -> None:
         registry = Registry(
+            runners={**runners_of("plans"), **runners_of("services")},
             strategies=dict(strategies or {}),
             kinds=dict(step_kinds or {}),
+        )
+        rules = ServiceRules(
             recoverers=tuple(recoverers),
             plan_customizers=tuple(plan_customizers),
             config_validators=tuple(config_validators),
         )
-        _check(registry)
+        _check(registry, rules)
         build_all()
-        self._registry = registry
+        self._rules = rules
+        self._placement = placement
+        self._intervals = intervals
+        externs = {
+            registry_extern: registry,
+            rules_extern: rules,
+            settings_extern: settings or EngineSettings(),
+        }
         self._evictions = Evictions()
         types = (*WORKFLOWS, UnknownWorkflow) if unknown else WORKFLOWS
         super().__init__(
             "temporal-plans.PlansPlugin",
             data_converter=_converter,
             workflows=list(types),
-            interceptors=[PlansInterceptor(registry, guard=guard), self._evictions],
+            interceptors=[PlansInterceptor(externs, guard=guard)],
             workflow_runner=lambda runner: _runner(runner, passthrough),
             workflow_failure_exception_types=[pydantic.ValidationError],
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """The activities need the client of the worker that they are made for, and the sandbox its
-        converter."""
+        """Add the activities, which need the worker's client, and patch the SDK's runners."""
         config = super().configure_worker(config)
         client = config.get("client")
         if client is not None:
             config["activities"] = [
                 *config.get("activities", []),
-                *activities(client, self._registry),
+                *activities(client, self._rules, self._placement(client), self._intervals),
             ]
-            if (runner := config.get("workflow_runner")) is not None:
-                config["workflow_runner"] = _in_our_sandbox(runner, client.data_converter)
+            self._patch_runners(config, client.data_converter)
         return config
 
+    def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
+        """Patch the runners of a replayer as those of a worker."""
+        config = super().configure_replayer(config)
+        self._patch_runners(config, config.get("data_converter"))
+        return config
+
+    def _patch_runners(
+        self, config: WorkerConfig | ReplayerConfig, converter: DataConverter | None
+    ) -> None:
+        patching = Patching(
+            evict=self._evictions.evict,
+            reads_contexts=converter is None or reads_contexts(converter),
+        )
+        if (runner := config.get("workflow_runner")) is not None:
+            config["workflow_runner"] = patched(runner, patching)
+        if (runner := config.get("unsandboxed_workflow_runner")) is not None:
+            config["unsandboxed_workflow_runner"] = patched(runner, patching)
+
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
-        """Makes the worker known to the runs that it has to forget (``steady_runner``)."""
+        """Run the worker, and let patches evict its runs meanwhile."""
+        raise_activation_timeout(worker)
         with self._evictions.of(worker):
             await super().run_worker(worker, next)
 
 
-def activities(client: Client, registry: Registry) -> list[Callable[..., Any]]:
-    """The activities of the plans queue: those that talk to Temporal and nothing else."""
-    configurations = ConfigurationActivities(registry.config_validators, registry.plan_customizers)
-    offers, plans, pods = OfferActivities(client), PlanActivities(client), PodActivities(client)
-    scheduled, upkeep = ScheduledActivities(client), UpkeepActivities(client)
+def activities(
+    client: Client, rules: ServiceRules, placement: Placement, intervals: ActivityIntervals
+) -> list[Callable[..., Any]]:
+    """Return the activities of the plans queue: those that talk only to Temporal, and to the
+    placement."""
+    configurations = ConfigurationActivities(rules.config_validators, rules.plan_customizers)
+    offers, pods = OfferActivities(client, placement), PodActivities(client, placement)
+    plans = PlanActivities(client)
+    scheduled = ScheduledActivities(client, intervals.scheduled)
+    upkeep = UpkeepActivities(client, placement, intervals.upkeep)
     return [
         offers.reserve,
         offers.release,
@@ -140,7 +198,8 @@ def activities(client: Client, registry: Registry) -> list[Callable[..., Any]]:
 
 
 def _converter(converter: DataConverter | None) -> DataConverter:
-    """Pydantic's, with whatever codec the user has; a converter of the user's own is left alone."""
+    """Return the converter with pydantic's payload converter, if it has the SDK's default one. A
+    codec is kept."""
     if converter is None:
         return pydantic_data_converter
     if converter.payload_converter_class is DefaultPayloadConverter:
@@ -149,44 +208,28 @@ def _converter(converter: DataConverter | None) -> DataConverter:
 
 
 def _runner(runner: WorkflowRunner | None, passthrough: Sequence[str]) -> WorkflowRunner:
+    """Return the runner with our modules shared with its sandbox, if it has one."""
     if runner is None:
         runner = SandboxedWorkflowRunner()
-    if isinstance(runner, SandboxedWorkflowRunner):
-        restrictions = runner.restrictions.with_passthrough_modules(*PASSTHROUGH, *passthrough)
-        return dataclasses.replace(
-            runner, restrictions=restrictions, runner_class=_steady(runner.runner_class)
-        )
-    return SteadyRunner() if type(runner) is UnsandboxedWorkflowRunner else runner
-
-
-def _in_our_sandbox(runner: WorkflowRunner, converter: DataConverter) -> WorkflowRunner:
-    if type(runner) is not SandboxedWorkflowRunner:
+    if not isinstance(runner, SandboxedWorkflowRunner):
         return runner
-    return PlansSandbox(
-        restrictions=runner.restrictions,
-        runner_class=runner.runner_class,
-        contexts=looks_at_contexts(converter),
-    )
+    restrictions = runner.restrictions.with_passthrough_modules(*PASSTHROUGH, *passthrough)
+    return dataclasses.replace(runner, restrictions=restrictions)
 
 
-def _steady(runner: type[WorkflowRunner]) -> type[WorkflowRunner]:
-    """A runner of the user's own is left alone."""
-    return SteadyRunner if runner is UnsandboxedWorkflowRunner else runner
-
-
-def _check(registry: Registry) -> None:
-    taken = sorted(NAMES & set(registry.strategies))
-    if taken:
-        raise ValueError(f"strategies: {', '.join(taken)} is built in; choose another name")
-    for what, entries in (("strategies", registry.strategies), ("step_kinds", registry.kinds)):
+def _check(registry: Registry, rules: ServiceRules) -> None:
+    built_in = sorted(NAMES & set(registry.strategies))
+    if built_in:
+        raise ValueError(f"strategies: {', '.join(built_in)} is built in; choose another name")
+    for field, entries in (("strategies", registry.strategies), ("step_kinds", registry.kinds)):
         for name, entry in entries.items():
             if not callable(entry):
-                raise ValueError(f"{what}: {name} is no function but {entry!r}")
-    for what, functions in (
-        ("recoverers", registry.recoverers),
-        ("plan_customizers", registry.plan_customizers),
-        ("config_validators", registry.config_validators),
+                raise ValueError(f"{field}: {name} is not a function (found {entry!r})")
+    for field, functions in (
+        ("recoverers", rules.recoverers),
+        ("plan_customizers", rules.plan_customizers),
+        ("config_validators", rules.config_validators),
     ):
         for function in functions:
             if not callable(function):
-                raise ValueError(f"{what}: {function!r} is no function")
+                raise ValueError(f"{field}: not a function (found {function!r})")

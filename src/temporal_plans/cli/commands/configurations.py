@@ -1,4 +1,4 @@
-"""Commands about the configurations that a service had: configs, and config show, diff."""
+"""Commands about the configurations of a service: configs, config show, config diff."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from temporal_plans.cli.commands import group, offer
-from temporal_plans.cli.flags import ConnectionFlags, JsonOption, ServiceOption
+from temporal_plans.cli.inputs import completion
+from temporal_plans.cli.inputs.flags import ConnectionFlags, JsonOption, ServiceOption
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.domain.configuration import Configuration
-    from temporal_plans.messages.service import Configurations
+    from temporal_plans.domain.services.configuration import Configuration
+    from temporal_plans.messages.services import Configurations
 
 NumberArgument = Annotated[
     str,
-    typer.Argument(metavar="[NUMBER]", help="By number or id. [default: the one in force]"),
+    typer.Argument(
+        metavar="[NUMBER]",
+        help="A number or id. [default: the target]",
+        autocompletion=completion.configurations,
+    ),
 ]
 
 
@@ -27,39 +32,44 @@ class _Format(StrEnum):
 def configs(
     flags: ConnectionFlags, json: JsonOption = False, service: ServiceOption = None
 ) -> None:
-    """The configurations of a service: when, by whom, why, and which is in force."""
-    from temporal_plans.cli.configuration_lines import configuration_lines, configurations_json
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
+    """List the configurations of a service: time, author, reason, and which is in force."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_service
+    from temporal_plans.cli.terminal.configuration_lines import (
+        configuration_lines,
+        configurations_json,
+    )
+    from temporal_plans.cli.terminal.output import print_json, print_lines
 
     async def asked(client: "PlansClient") -> "Configurations":
-        return await client.configurations(await the_service(client, service))
+        return await client.configurations(await resolve_service(client, service))
 
-    found = ask(flags, asked)
+    found = call_client(flags, asked)
     if json:
         print_json(configurations_json(found))
     else:
-        say_all(configuration_lines(found))
+        print_lines(configuration_lines(found))
 
 
 def show(
     flags: ConnectionFlags,
     number: NumberArgument = "",
-    format: Annotated[_Format, typer.Option("--format", "-o", help="How.")] = _Format.YAML,
+    format: Annotated[
+        _Format, typer.Option("--format", "-o", help="Output format.")
+    ] = _Format.YAML,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """What a configuration says, rendered and with its defaults left out."""
-    from temporal_plans.cli.configuration_lines import specification, yaml_text
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import print_json
-    from temporal_plans.cli.running import ask
+    """Print a configuration, rendered and without its defaults."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_service
+    from temporal_plans.cli.terminal.configuration_lines import specification, yaml_text
+    from temporal_plans.cli.terminal.output import print_json
 
     async def asked(client: "PlansClient") -> "Configuration":
-        return await client.configuration(await the_service(client, service), number)
+        return await client.configuration(await resolve_service(client, service), number)
 
-    document = specification(ask(flags, asked).spec)
+    document = specification(call_client(flags, asked).spec)
     if json or format is _Format.JSON:
         print_json(document)
     else:
@@ -68,30 +78,41 @@ def show(
 
 def diff(
     flags: ConnectionFlags,
-    before: Annotated[str, typer.Argument(metavar="A", help="The earlier, by number or id.")],
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="The earlier configuration, by number or id.",
+            autocompletion=completion.configurations,
+        ),
+    ],
     after: Annotated[
         str,
-        typer.Argument(metavar="[B]", help="The later. [default: the one in force]"),
+        typer.Argument(
+            metavar="[B]",
+            help="The later configuration. [default: the target]",
+            autocompletion=completion.configurations,
+        ),
     ] = "",
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """What differs between two configurations, and which differences restart tasks."""
-    from temporal_plans.cli.configuration_lines import difference, difference_lines
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.client.services import chosen
+    """Show the differences of two configurations, and which of them restart tasks."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_service
+    from temporal_plans.cli.terminal.configuration_lines import difference, difference_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.client.verbs.services import find_configuration
 
     async def asked(client: "PlansClient") -> "Configurations":
-        return await client.configurations(await the_service(client, service))
+        return await client.configurations(await resolve_service(client, service))
 
-    kept = ask(flags, asked)
-    changes = difference(chosen(kept, before).spec, chosen(kept, after).spec)
+    kept = call_client(flags, asked)
+    changes = difference(find_configuration(kept, before), find_configuration(kept, after))
     if json:
         print_json(changes)
     else:
-        say_all(difference_lines(changes))
+        print_lines(difference_lines(changes))
 
 
 def add_to(app: typer.Typer) -> None:
@@ -99,7 +120,7 @@ def add_to(app: typer.Typer) -> None:
     commands = group(
         app,
         "config",
-        "Show a configuration, or what differs between two.",
+        "Show a configuration, or the differences of two.",
         "temporal-plan config show 3 -s hello-world",
         "temporal-plan config diff 2 3",
     )

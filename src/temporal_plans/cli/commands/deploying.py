@@ -1,11 +1,12 @@
-"""Commands that change what a service is: deploy, diff, rollback, uninstall."""
+"""Commands that change a service: deploy, diff, rollback, uninstall."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from temporal_plans.cli.commands import offer
-from temporal_plans.cli.flags import (
+from temporal_plans.cli.inputs import completion
+from temporal_plans.cli.inputs.flags import (
     ByOption,
     CanaryOption,
     ConnectionFlags,
@@ -13,23 +14,30 @@ from temporal_plans.cli.flags import (
     EnvOption,
     FileArgument,
     JsonOption,
+    LenientOption,
     MaxUnavailableOption,
     ReasonOption,
     ServiceOption,
+    TimeoutOption,
+    UnusedOption,
     WaitOption,
 )
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.messages.service import ChangeView
+    from temporal_plans.messages.services import ChangeView
 
 PoolOption = Annotated[
     str | None,
     typer.Option(
         "--pool",
         metavar="NAME",
-        help="The agents that it runs on. [default: those it runs on, else 'default']",
+        help="The pool of agents. [default: the pool that the service has, else 'default']",
+        autocompletion=completion.pools,
     ),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Show the changes and the plan; change nothing.")
 ]
 
 
@@ -39,62 +47,59 @@ def deploy(
     env: EnvOption = None,
     env_file: EnvFileOption = None,
     pool: PoolOption = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would change and the plan; change nothing."),
-    ] = False,
+    dry_run: DryRunOption = False,
     canary: CanaryOption = None,
     max_unavailable: MaxUnavailableOption = None,
     wait: WaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
+    lenient: LenientOption = False,
+    verbose: UnusedOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Install a service from its file, or change it to what the file says now.
+    """Install a service from its file, or update it to the file.
 
-    A change is checked as a whole: with anything that can't be changed all of it is refused, every
-    reason is told, and the configuration before stays in force. A change in the middle of a change
-    goes on from where each pod is.
+    A change is accepted or refused as a whole: when a part of it is not possible, every reason is
+    printed, and the configuration before stays in force. A deployment supersedes an unfinished one,
+    and continues from the state that each pod has reached.
 
     Values ENABLE_BACKOFF, FRAMEWORK_INITIAL_BACKOFF, FRAMEWORK_BACKOFF_FACTOR and
-    FRAMEWORK_MAX_LAUNCH_DELAY say how failed tasks are tried again,
+    FRAMEWORK_MAX_LAUNCH_DELAY set how failed tasks are retried,
     ENABLE_AUTOMATIC_POD_REPLACEMENT, PERMANENT_FAILURE_TIMEOUT_SECS and MIN_REPLACE_DELAY_SECS when
     a pod is replaced on other resources.
     """
-    from temporal_plans.cli.change_lines import problem_text, show_change
-    from temporal_plans.cli.deployed import told
-    from temporal_plans.cli.deployment import deployment
-    from temporal_plans.cli.output import complain, print_json
-    from temporal_plans.cli.running import ask_until_interrupted
-    from temporal_plans.cli.who import whoami
-    from temporal_plans.messages.service import Rollout
+    from temporal_plans.cli.actions.deployed import report_deployment, report_preview
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.inputs.deployment import deployment
+    from temporal_plans.cli.inputs.durations import timeout_of
+    from temporal_plans.cli.inputs.files import ServiceFileOptions
+    from temporal_plans.cli.inputs.rollouts import rollout_of
 
-    if dry_run and wait:
-        raise typer.BadParameter("--dry-run begins nothing that could be waited for")
-    what = deployment(
-        file,
-        env,
-        env_file,
+    _check_dry_run(dry_run=dry_run, wait=wait)
+    limit = timeout_of(timeout, waits=wait)
+    requested = deployment(
+        ServiceFileOptions(file, env, env_file, lenient, verbose),
         pool=pool,
-        rollout=Rollout(canary=canary, max_unavailable=max_unavailable),
+        rollout=rollout_of(canary, max_unavailable),
         by=by or whoami(),
         reason=reason,
     )
 
     async def deployed(client: "PlansClient") -> int:
-        if not dry_run:
-            result = await client.deploy(what)
-            return await told(client, what.spec.name, result, wait=wait, json=json)
-        change = await client.preview(what)
-        if json:
-            print_json(change)
-        else:
-            show_change(change, plans=True)
-        if change.problems:
-            complain(problem_text(change))
-        return 1 if change.problems else 0
+        if dry_run:
+            return report_preview(await client.preview(requested), json=json)
+        result = await client.deploy(requested)
+        name = requested.spec.name
+        return await report_deployment(client, name, result, wait=wait, timeout=limit, json=json)
 
-    raise typer.Exit(ask_until_interrupted(flags, deployed))
+    raise typer.Exit(call_client_until_interrupted(flags, deployed))
+
+
+def _check_dry_run(*, dry_run: bool, wait: bool) -> None:
+    if dry_run and wait:
+        raise typer.BadParameter("--dry-run starts no plan to wait for; leave out --wait")
 
 
 def diff(
@@ -103,31 +108,34 @@ def diff(
     env: EnvOption = None,
     env_file: EnvFileOption = None,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="End with 1 also when something would change.")
+        bool, typer.Option("--exit-code", help="Exit with 1 also if something would change.")
     ] = False,
+    lenient: LenientOption = False,
+    verbose: UnusedOption = False,
     json: JsonOption = False,
 ) -> None:
-    """What `deploy` of a file would restart, add, remove or refuse, and why.
+    """Show what `deploy` of a file would restart, add, remove or refuse, and why.
 
-    Ends with 0 when all of it is allowed, and with 1 when something is refused.
+    Exits with 0 when the change is allowed, and with 1 when it is refused.
     """
-    from temporal_plans.cli.change_lines import changes_anything, problem_text, show_change
-    from temporal_plans.cli.deployment import deployment
-    from temporal_plans.cli.output import complain, print_json
-    from temporal_plans.cli.running import ask
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.deployment import deployment
+    from temporal_plans.cli.inputs.files import ServiceFileOptions
+    from temporal_plans.cli.terminal.change_lines import changes_anything, problem_text, show_change
+    from temporal_plans.cli.terminal.output import print_error, print_json
 
-    what = deployment(file, env, env_file)
+    requested = deployment(ServiceFileOptions(file, env, env_file, lenient, verbose))
 
     async def previewed(client: "PlansClient") -> "ChangeView":
-        return await client.preview(what)
+        return await client.preview(requested)
 
-    change = ask(flags, previewed)
+    change = call_client(flags, previewed)
     if json:
         print_json(change)
     else:
         show_change(change)
     if change.problems:
-        complain(problem_text(change))
+        print_error(problem_text(change))
     differs = exit_code and changes_anything(change)
     raise typer.Exit(1 if change.problems or differs else 0)
 
@@ -137,57 +145,74 @@ def rollback(
     number: Annotated[
         str,
         typer.Argument(
-            metavar="[NUMBER]", help="A configuration, by number or id. [default: the one before]"
+            metavar="[NUMBER]",
+            help="A configuration, by number or id. [default: the previous]",
+            autocompletion=completion.configurations,
         ),
     ] = "",
+    dry_run: DryRunOption = False,
     canary: CanaryOption = None,
     max_unavailable: MaxUnavailableOption = None,
     wait: WaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Deploy an earlier configuration again: an ordinary change, with a number of its own."""
-    from temporal_plans.cli.deployed import told
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.running import ask_until_interrupted
-    from temporal_plans.cli.who import whoami
-    from temporal_plans.messages.service import Rollout
+    """Deploy an earlier configuration again, as a new configuration with its own number."""
+    from temporal_plans.cli.actions.deployed import report_deployment, report_preview
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.inputs.durations import timeout_of
+    from temporal_plans.cli.inputs.names import resolve_service
+    from temporal_plans.cli.inputs.rollouts import rollout_of
 
-    rollout = Rollout(canary=canary, max_unavailable=max_unavailable)
+    _check_dry_run(dry_run=dry_run, wait=wait)
+    limit = timeout_of(timeout, waits=wait)
+    rollout = rollout_of(canary, max_unavailable)
 
     async def rolled_back(client: "PlansClient") -> int:
-        name = await the_service(client, service)
+        name = await resolve_service(client, service)
+        if dry_run:
+            change = await client.preview_rollback(name, number, rollout=rollout)
+            return report_preview(change, json=json)
         result = await client.rollback(
             name, number, rollout=rollout, by=by or whoami(), reason=reason
         )
-        return await told(client, name, result, wait=wait, json=json)
+        return await report_deployment(client, name, result, wait=wait, timeout=limit, json=json)
 
-    raise typer.Exit(ask_until_interrupted(flags, rolled_back))
+    raise typer.Exit(call_client_until_interrupted(flags, rolled_back))
 
 
 def uninstall(
     flags: ConnectionFlags,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     wait: WaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Take a service away for good: its tasks, what it holds of agents, and its volumes.
+    """Uninstall a service: kill its tasks, release its resources, destroy its volumes.
 
-    Its plan `deploy` shows how far that is. What was done can't be undone.
+    Its plan `deploy` shows the progress. An uninstall can't be undone.
     """
-    from temporal_plans.cli.running import ask_until_interrupted
-    from temporal_plans.cli.uninstalling import uninstalled
-    from temporal_plans.cli.who import whoami
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.actions.uninstalling import uninstall_service
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.inputs.durations import timeout_of
+    from temporal_plans.messages.owners import UninstallRequest
 
-    who = by or whoami()
+    request = UninstallRequest(by=by or whoami(), reason=reason)
+    limit = timeout_of(timeout, waits=wait)
     raise typer.Exit(
-        ask_until_interrupted(
+        call_client_until_interrupted(
             flags,
-            lambda client: uninstalled(client, service, yes=yes, wait=wait, by=who, reason=reason),
+            lambda client: uninstall_service(
+                client, service, request, yes=yes, wait=wait, timeout=limit, json=json
+            ),
         )
     )
 
@@ -201,6 +226,7 @@ def add_to(app: typer.Typer) -> None:
         "temporal-plan deploy svc.yml -e HELLO_COUNT=2 --reason 'more load'",
         "temporal-plan deploy svc.yml --values svc.env --dry-run",
         "temporal-plan deploy svc.yml --values svc.env --canary 1 --max-unavailable 3",
+        "temporal-plan deploy svc.yml --canary web=2 --max-unavailable web=5",
         aliases=("install",),
     )
     offer(
@@ -216,6 +242,7 @@ def add_to(app: typer.Typer) -> None:
         "rollback",
         "temporal-plan rollback --wait --reason 'error rate rises'",
         "temporal-plan rollback 3 -s hello-world",
+        "temporal-plan rollback --dry-run",
     )
     offer(
         app,

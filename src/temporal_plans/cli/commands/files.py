@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from temporal_plans.cli.commands import offer
-from temporal_plans.cli.flags import (
+from temporal_plans.cli.inputs.flags import (
     ByOption,
     ConnectionFlags,
     EnvFileOption,
     EnvOption,
     FileArgument,
+    JsonOption,
+    LenientOption,
     ParameterOption,
     ReasonOption,
+    TimeoutOption,
+    UnusedOption,
     WaitOption,
 )
 
@@ -29,18 +33,21 @@ def run(
         str, typer.Option("--id", metavar="ID", help="The plan's id. [default: its name]")
     ] = "",
     wait: WaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Run a plan file: an operation that belongs to no service."""
-    from temporal_plans.cli.files import FileKind, expect
-    from temporal_plans.cli.output import say
-    from temporal_plans.cli.pairs import pairs
-    from temporal_plans.cli.running import ask_until_interrupted
-    from temporal_plans.cli.showing import waited
-    from temporal_plans.cli.strategy_names import only_workers_know
-    from temporal_plans.cli.who import whoami
-    from temporal_plans.domain.names import name_fault
+    """Run a plan file: an operation without a service."""
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.actions.showing import wait_for_plan
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.inputs.durations import timeout_of
+    from temporal_plans.cli.inputs.files import FileKind, expect
+    from temporal_plans.cli.inputs.pairs import pairs
+    from temporal_plans.cli.inputs.strategy_names import custom_strategies
+    from temporal_plans.cli.terminal.output import print_json, print_line, print_note
+    from temporal_plans.domain.values.names import name_fault
     from temporal_plans.loading.plans import load_plan
 
     # service/... and pool/... are the engine's own, <service>/<plan> a service's
@@ -48,27 +55,42 @@ def run(
         raise typer.BadParameter(
             f"{plan_id!r}: {fault.replace('a name', 'an id')}", param_hint="--id"
         )
+    limit = timeout_of(timeout, waits=wait)
     arguments = pairs(param or [], "-p")
     expect(file, FileKind.PLAN)
     spec = load_plan(file)
-    for problem in only_workers_know(spec, source=file.name):
-        say(f"Only a worker that registers it can run this: {problem}")
+    for problem in custom_strategies(spec, source=file.name):
+        print_note(f"Only a worker that registers the strategy can run this plan: {problem}")
 
     async def started(client: "PlansClient") -> int:
         started_id = await client.run(
             spec, plan_id=plan_id, arguments=arguments, by=by or whoami(), reason=reason
         )
-        say(f'Plan "{started_id}" is under way.')
-        return await waited(client, started_id) if wait else 0
+        if json:
+            print_json({"plan": started_id})
+        else:
+            print_line(f'Plan "{started_id}" is under way.')
+        if not wait:
+            return 0
+        return await wait_for_plan(client, started_id, quiet=json, timeout=limit)
 
-    raise typer.Exit(ask_until_interrupted(flags, started))
+    raise typer.Exit(call_client_until_interrupted(flags, started))
 
 
-def validate(file: FileArgument, env: EnvOption = None, env_file: EnvFileOption = None) -> None:
-    """Check a service file or a plan file, and show the plans that it would give."""
-    from temporal_plans.cli.validating import validated
+def validate(
+    file: FileArgument,
+    env: EnvOption = None,
+    env_file: EnvFileOption = None,
+    lenient: LenientOption = False,
+    verbose: UnusedOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Check a service file or a plan file, and show the plans made from it."""
+    from temporal_plans.cli.actions.validating import validate_file, validate_file_as_json
+    from temporal_plans.cli.inputs.files import ServiceFileOptions
 
-    raise typer.Exit(validated(file, env, env_file))
+    check = validate_file_as_json if json else validate_file
+    raise typer.Exit(check(ServiceFileOptions(file, env, env_file, lenient, verbose)))
 
 
 class _FileKind(StrEnum):
@@ -77,10 +99,10 @@ class _FileKind(StrEnum):
 
 
 def schema(
-    kind: Annotated[_FileKind, typer.Argument(help="Which kind of file.")],
+    kind: Annotated[_FileKind, typer.Argument(help="The kind of file.")],
 ) -> None:
     """Print the JSON Schema of service or plan files, for editors."""
-    from temporal_plans.cli.output import print_json
+    from temporal_plans.cli.terminal.output import print_json
     from temporal_plans.loading.schema import json_schema
 
     print_json(json_schema("service" if kind is _FileKind.SERVICE else "plan"))

@@ -5,23 +5,26 @@ from typing import TYPE_CHECKING
 import typer
 
 from temporal_plans.cli.commands import offer
-from temporal_plans.cli.flags import (
+from temporal_plans.cli.inputs.flags import (
     ByOption,
     ConnectionFlags,
+    JsonOption,
     ParameterOption,
     PhaseArgument,
     PlanArgument,
     ReasonOption,
     ServiceOption,
     StepArgument,
+    TimeoutOption,
+    WaitOption,
 )
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.domain.commands import Command, Outcome, Verb
+    from temporal_plans.domain.plans.commands import Command, Outcome, Verb
 
-_ALREADY = "Cannot execute command. Command has already been issued or the plan has completed"
-"""What the reference's command line prints for 208 (reference 11.1)."""
+_ALREADY_TEXT = "Cannot execute command. Command has already been issued or the plan has completed"
+"""The text for a command that was issued already (behaviour 11.1)."""
 
 _DONE = {
     "start": "started",
@@ -37,21 +40,24 @@ def start(
     flags: ConnectionFlags,
     plan: PlanArgument,
     param: ParameterOption = None,
+    wait: WaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Start a plan, with parameters; begin it anew when it has ended.
+    """Start a plan, with parameters; restart it if it has ended.
 
-    Begun anew it repeats all its steps: a deploy plan launches all its tasks again, those that
-    run included.
+    A plan that is restarted repeats all its steps: a deploy plan launches all its tasks again,
+    including those that run.
     """
-    from temporal_plans.cli.pairs import pairs
-    from temporal_plans.domain.commands import Command, Verb
+    from temporal_plans.cli.inputs.pairs import pairs
+    from temporal_plans.domain.plans.commands import Command, Verb
 
     parameters = pairs(param or [], "-p")
-    command = Command(parameters=parameters, reason=reason, by=_who(by))
-    _give(flags, service, plan, Verb.START, command)
+    command = Command(parameters=parameters, reason=reason, by=_author(by))
+    _execute(flags, service, plan, Verb.START, command, json=json, wait=wait, timeout=timeout)
 
 
 def stop(
@@ -59,12 +65,14 @@ def stop(
     plan: PlanArgument,
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Interrupt a plan and set its steps back; running tasks go on."""
-    from temporal_plans.domain.commands import Command, Verb
+    """Interrupt a plan and reset its steps; running tasks keep running."""
+    from temporal_plans.domain.plans.commands import Command, Verb
 
-    _give(flags, service, plan, Verb.STOP, Command(reason=reason, by=_who(by)))
+    command = Command(reason=reason, by=_author(by))
+    _execute(flags, service, plan, Verb.STOP, command, json=json)
 
 
 def continue_(
@@ -74,13 +82,14 @@ def continue_(
     step: StepArgument = "",
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Let go on what waits: an interrupted plan or phase, a canary's next step, an approval."""
-    from temporal_plans.domain.commands import Command, Verb
+    """Continue an interrupted plan or phase, a canary's next step, or an approval."""
+    from temporal_plans.domain.plans.commands import Command, Verb
 
-    command = Command(phase=phase, step=step, reason=reason, by=_who(by))
-    _give(flags, service, plan, Verb.CONTINUE, command)
+    command = Command(phase=phase, step=step, reason=reason, by=_author(by))
+    _execute(flags, service, plan, Verb.CONTINUE, command, json=json)
 
 
 def interrupt(
@@ -89,12 +98,14 @@ def interrupt(
     phase: PhaseArgument = "",
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Begin no further step of a plan or phase; what is under way goes on."""
-    from temporal_plans.domain.commands import Command, Verb
+    """Start no further step of a plan or phase; steps under way continue."""
+    from temporal_plans.domain.plans.commands import Command, Verb
 
-    _give(flags, service, plan, Verb.INTERRUPT, Command(phase=phase, reason=reason, by=_who(by)))
+    command = Command(phase=phase, reason=reason, by=_author(by))
+    _execute(flags, service, plan, Verb.INTERRUPT, command, json=json)
 
 
 def restart(
@@ -102,19 +113,22 @@ def restart(
     plan: PlanArgument,
     phase: PhaseArgument = "",
     step: StepArgument = "",
+    wait: WaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Do a step, a phase or a whole plan again.
+    """Restart a step, a phase or a whole plan.
 
-    A step of a pod launches its tasks again, those that run included. Without PHASE and STEP a
-    deploy plan does so with all tasks of the service.
+    A step of a pod launches its tasks again, including those that run; a deploy plan without PHASE
+    and STEP all tasks of the service.
     """
-    from temporal_plans.domain.commands import Command, Verb
+    from temporal_plans.domain.plans.commands import Command, Verb
 
-    command = Command(phase=phase, step=step, reason=reason, by=_who(by))
-    _give(flags, service, plan, Verb.RESTART, command)
+    command = Command(phase=phase, step=step, reason=reason, by=_author(by))
+    _execute(flags, service, plan, Verb.RESTART, command, json=json, wait=wait, timeout=timeout)
 
 
 def force_complete(
@@ -124,45 +138,64 @@ def force_complete(
     step: StepArgument = "",
     reason: ReasonOption = "",
     by: ByOption = None,
+    json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Call a step, a phase or a whole plan COMPLETE, whatever its work says."""
-    from temporal_plans.domain.commands import Command, Verb
+    """Force a step, a phase or a whole plan to COMPLETE."""
+    from temporal_plans.domain.plans.commands import Command, Verb
 
-    command = Command(phase=phase, step=step, reason=reason, by=_who(by))
-    _give(flags, service, plan, Verb.FORCE_COMPLETE, command)
+    command = Command(phase=phase, step=step, reason=reason, by=_author(by))
+    _execute(flags, service, plan, Verb.FORCE_COMPLETE, command, json=json)
 
 
-def _who(by: str | None) -> str:
-    from temporal_plans.cli.who import whoami
+def _author(by: str | None) -> str:
+    from temporal_plans.cli.inputs.author import whoami
 
     return by or whoami()
 
 
-def _give(
-    flags: ConnectionFlags, service: str | None, plan: str, verb: "Verb", command: "Command"
+def _execute(
+    flags: ConnectionFlags,
+    service: str | None,
+    plan: str,
+    verb: "Verb",
+    command: "Command",
+    *,
+    json: bool = False,
+    wait: bool = False,
+    timeout: str | None = None,
 ) -> None:
-    """Give the command and say what came of it; ends with 1 when it did nothing."""
-    from temporal_plans.cli.names import the_plan
-    from temporal_plans.cli.output import complain, say
-    from temporal_plans.cli.running import ask
+    """Execute the command and print its outcome; exit with 1 if it changed nothing. With ``wait``
+    follow the plan to its end then."""
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.actions.showing import wait_for_plan
+    from temporal_plans.cli.inputs.durations import timeout_of
+    from temporal_plans.cli.inputs.names import resolve_plan
+    from temporal_plans.cli.terminal.output import print_error, print_json, print_line
     from temporal_plans.client.plans_client import PlansClient
+    from temporal_plans.domain.plans.commands import Result
 
-    async def given(client: PlansClient) -> "Outcome":
-        plan_id = await the_plan(client, plan, service)
+    limit = timeout_of(timeout, waits=wait)
+
+    async def execute(client: PlansClient) -> int:
+        plan_id = await resolve_plan(client, plan, service)
         outcome = await client.command(plan_id, verb, command)
-        return await _with_status(client, plan_id, outcome) if outcome.code == 208 else outcome
+        if outcome.result is Result.ALREADY:
+            outcome = await _with_status(client, plan_id, outcome)
+        if json:
+            print_json({"plan": plan_id, "outcome": outcome})
+        if not outcome.changed:
+            print_error(not_done_text(outcome))
+            return 1
+        if not json:
+            print_line(done_text(plan, verb, command))
+        return await wait_for_plan(client, plan_id, quiet=json, timeout=limit) if wait else 0
 
-    outcome = ask(flags, given)
-    if outcome.code < 300 and outcome.code != 208 and outcome.changed:
-        say(done_text(plan, verb, command))
-        return
-    complain(undone_text(outcome))
-    raise typer.Exit(1)
+    raise typer.Exit(call_client_until_interrupted(flags, execute))
 
 
 async def _with_status(client: "PlansClient", plan_id: str, outcome: "Outcome") -> "Outcome":
-    """Which it is, of "already issued" and "completed"."""
+    """Add the plan's status, which tells "already issued" from "completed"."""
     from temporal_plans.client.errors import PlansError
 
     try:
@@ -174,7 +207,7 @@ async def _with_status(client: "PlansClient", plan_id: str, outcome: "Outcome") 
 
 
 def done_text(plan: str, verb: "Verb", command: "Command") -> str:
-    """``"deploy" plan: phase "hello" has been paused.`` (reference 11.1)"""
+    """Return ``"deploy" plan: phase "hello" has been paused.`` (behaviour 11.1)"""
     where = f'"{plan}" plan'
     if command.step:
         where += f': step "{command.step}" in phase "{command.phase}"'
@@ -183,9 +216,11 @@ def done_text(plan: str, verb: "Verb", command: "Command") -> str:
     return f"{where} has been {_DONE[verb.value]}."
 
 
-def undone_text(outcome: "Outcome") -> str:
-    """Why nothing was changed, and what waits for somebody."""
-    text = _ALREADY if outcome.code == 208 else outcome.message
+def not_done_text(outcome: "Outcome") -> str:
+    """Return why nothing was changed, and what waits for an operator."""
+    from temporal_plans.domain.plans.commands import Result
+
+    text = _ALREADY_TEXT if outcome.result is Result.ALREADY else outcome.message
     waiting = [line for line in outcome.waiting if line not in text]
     return "\n".join([text, *(f"- {line}" for line in waiting)])
 
@@ -195,7 +230,7 @@ def add_to(app: typer.Typer) -> None:
         app,
         start,
         "start",
-        "temporal-plan start backup -p SNAPSHOT=nightly",
+        "temporal-plan start backup -p SNAPSHOT=nightly --wait --timeout 1h",
         "temporal-plan start deploy -s hello-world --reason 'after the outage'",
     )
     offer(app, stop, "stop", "temporal-plan stop backup --reason 'disk is full'")

@@ -1,132 +1,204 @@
-"""Commands about pods: pods, tasks, and pod restart, replace, pause, resume (reference 10.3)."""
+"""Commands about pods: pods, tasks, and pod restart, replace, pause, resume (behaviour 10.3)."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from temporal_plans.cli.commands import group, offer
-from temporal_plans.cli.flags import (
+from temporal_plans.cli.inputs import completion
+from temporal_plans.cli.inputs.flags import (
     ByOption,
     ConnectionFlags,
     JsonOption,
     ReasonOption,
     ServiceOption,
+    TimeoutOption,
 )
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.domain.pod_verb import PodVerb
-    from temporal_plans.messages.service import PodCommandResult
+    from temporal_plans.domain.services.pod_verb import PodVerb
 
-PodArgument = Annotated[str, typer.Argument(metavar="POD", help="A pod instance, as hello-0.")]
+PodArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="POD", help="A pod instance, as hello-0.", autocompletion=completion.pods
+    ),
+]
 TasksOption = Annotated[
     list[str] | None,
-    typer.Option("--task", "--tasks", "-t", metavar="TASK", help="Only this task; repeatable."),
+    typer.Option(
+        "--task",
+        "--tasks",
+        "-t",
+        metavar="TASK",
+        help="Only this task; repeatable.",
+        autocompletion=completion.pod_tasks,
+    ),
 ]
 
-_DONE = {
-    "restart_pod": "is being restarted",
-    "replace_pod": "is being replaced",
-    "pause_pod": "is being paused",
-    "resume_pod": "is being resumed",
-}
+PodWaitOption = Annotated[
+    bool,
+    typer.Option("--wait", help="Wait until the pod's tasks run and are ready, or are paused."),
+]
 
 
 def pods(flags: ConnectionFlags, json: JsonOption = False, service: ServiceOption = None) -> None:
-    """The pods of a service: where they are and how their tasks do."""
-    from temporal_plans.cli.listing import pod_lines
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.messages.service import Pods
+    """List the pods of a service: agents, ports, restarts, age and the states of their tasks.
 
-    async def asked(client: "PlansClient") -> Pods:
-        return Pods(pods=await client.pods(await the_service(client, service)))
+    RESTARTS counts launches of its tasks after the first; AGE is since its place was reserved.
+    """
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_service
+    from temporal_plans.cli.terminal.listing import pod_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.messages.services import Pods
 
-    found = ask(flags, asked)
+    async def asked(client: "PlansClient") -> tuple[Pods, dict[str, str]]:
+        pods = await client.pods(await resolve_service(client, service))
+        return Pods(pods=pods), {} if json else await client.silent_agents()
+
+    found, silent = call_client(flags, asked)
     if json:
         print_json(found)
     else:
-        say_all(pod_lines(found.pods))
+        print_lines(pod_lines(found.pods, silent))
 
 
-def tasks(flags: ConnectionFlags, json: JsonOption = False, service: ServiceOption = None) -> None:
-    """The tasks of a service: the newest launch of each."""
-    from temporal_plans.cli.listing import task_lines
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.messages.service import Tasks
+def tasks(
+    flags: ConnectionFlags,
+    earlier: Annotated[
+        bool, typer.Option("--all", "-a", help="List earlier launches, too, as far as kept.")
+    ] = False,
+    json: JsonOption = False,
+    service: ServiceOption = None,
+) -> None:
+    """List the tasks of a service: the newest launch of each.
+
+    `logs` takes the id of any launch whose files its agent still has.
+    """
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_service
+    from temporal_plans.cli.terminal.listing import task_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.messages.services import Tasks
 
     async def asked(client: "PlansClient") -> Tasks:
-        return Tasks(tasks=await client.tasks(await the_service(client, service)))
+        found = await client.tasks(await resolve_service(client, service))
+        return Tasks(tasks=tuple(sorted(found, key=lambda one: (one.pod, one.index, one.task))))
 
-    found = ask(flags, asked)
+    found = call_client(flags, asked)
     if json:
         print_json(found)
     else:
-        say_all(task_lines(found.tasks))
+        print_lines(task_lines(found.tasks, earlier=earlier))
 
 
 def restart(
     flags: ConnectionFlags,
     pod: PodArgument,
+    wait: PodWaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Kill a pod's tasks, and have them launched again in the same place with the same data."""
-    from temporal_plans.domain.pod_verb import PodVerb
+    """Kill a pod's tasks and launch them again in the same place, with the same data."""
+    from temporal_plans.domain.services.pod_verb import PodVerb
 
-    _command(flags, service, PodVerb.RESTART, pod, by=by, reason=reason, json=json)
+    _command(
+        flags,
+        service,
+        PodVerb.RESTART,
+        pod,
+        author=(by, reason),
+        json=json,
+        wait=wait,
+        timeout=timeout,
+    )
 
 
 def replace(
     flags: ConnectionFlags,
     pod: PodArgument,
+    wait: PodWaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Kill a pod's tasks, and have them launched on other resources: its data is lost."""
-    from temporal_plans.domain.pod_verb import PodVerb
+    """Kill a pod's tasks and launch them on other resources; the pod's data is lost."""
+    from temporal_plans.domain.services.pod_verb import PodVerb
 
-    _command(flags, service, PodVerb.REPLACE, pod, by=by, reason=reason, json=json)
+    _command(
+        flags,
+        service,
+        PodVerb.REPLACE,
+        pod,
+        author=(by, reason),
+        json=json,
+        wait=wait,
+        timeout=timeout,
+    )
 
 
 def pause(
     flags: ConnectionFlags,
     pod: PodArgument,
     task: TasksOption = None,
+    wait: PodWaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Have a pod's tasks run a placeholder in place of their command, until they are resumed.
+    """Run a placeholder in place of the commands of a pod's tasks, until they are resumed.
 
-    For looking at what a task that crashes left behind: files, environment and place are its own.
+    Use it to inspect a task that crashes: the placeholder has its files, environment and agent.
     """
-    from temporal_plans.domain.pod_verb import PodVerb
+    from temporal_plans.domain.services.pod_verb import PodVerb
 
-    _command(flags, service, PodVerb.PAUSE, pod, task, by=by, reason=reason, json=json)
+    _command(
+        flags,
+        service,
+        PodVerb.PAUSE,
+        pod,
+        task,
+        author=(by, reason),
+        json=json,
+        wait=wait,
+        timeout=timeout,
+    )
 
 
 def resume(
     flags: ConnectionFlags,
     pod: PodArgument,
     task: TasksOption = None,
+    wait: PodWaitOption = False,
+    timeout: TimeoutOption = None,
     reason: ReasonOption = "",
     by: ByOption = None,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Have a pod's paused tasks run their own command again."""
-    from temporal_plans.domain.pod_verb import PodVerb
+    """Run the own commands of a pod's paused tasks again."""
+    from temporal_plans.domain.services.pod_verb import PodVerb
 
-    _command(flags, service, PodVerb.RESUME, pod, task, by=by, reason=reason, json=json)
+    _command(
+        flags,
+        service,
+        PodVerb.RESUME,
+        pod,
+        task,
+        author=(by, reason),
+        json=json,
+        wait=wait,
+        timeout=timeout,
+    )
 
 
 def _command(
@@ -136,35 +208,35 @@ def _command(
     pod: str,
     tasks: list[str] | None = None,
     *,
-    by: str | None,
-    reason: str,
+    author: tuple[str | None, str],
     json: bool,
+    wait: bool,
+    timeout: str | None,
 ) -> None:
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import complain, print_json, say
-    from temporal_plans.cli.running import ask
-    from temporal_plans.cli.who import whoami
+    """Execute the command, ``author`` being those of ``--by`` and ``--reason``, and print its
+    outcome; exit with 1 if it changed nothing."""
+    from temporal_plans.cli.actions.pod_command import command_pod
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.inputs.durations import timeout_of
+    from temporal_plans.messages.services import PodCommand
 
-    async def commanded(client: "PlansClient") -> "PodCommandResult":
-        name = await the_service(client, service)
-        return await client.command_pod(
-            name, verb, pod, tasks=tasks or (), by=by or whoami(), reason=reason
+    limit = timeout_of(timeout, waits=wait)
+    by, reason = author
+    command = PodCommand(pod=pod, tasks=tuple(tasks or ()), by=by or whoami(), reason=reason)
+    raise typer.Exit(
+        call_client_until_interrupted(
+            flags,
+            lambda client: command_pod(
+                client, service, verb, command, wait=wait, timeout=limit, json=json
+            ),
         )
-
-    result = ask(flags, commanded)
-    if json:
-        print_json(result)
-    if result.outcome.refused or not result.outcome.changed:
-        complain(result.outcome.message)
-        raise typer.Exit(1)
-    if not json:
-        killed = ", ".join(result.tasks) or "no task was running"
-        say(f'Pod "{result.pod}" {_DONE[verb.value]}: {killed}.')
+    )
 
 
 def add_to(app: typer.Typer) -> None:
     offer(app, pods, "pods", "temporal-plan pods -s hello-world")
-    offer(app, tasks, "tasks", "temporal-plan tasks --json")
+    offer(app, tasks, "tasks", "temporal-plan tasks --all", "temporal-plan tasks --json")
     commands = group(
         app,
         "pod",
@@ -172,7 +244,13 @@ def add_to(app: typer.Typer) -> None:
         "temporal-plan pod restart hello-0 --reason 'stuck since the network failed'",
         "temporal-plan pod pause hello-0 --task server",
     )
-    offer(commands, restart, "restart", "temporal-plan pod restart hello-0 --reason 'stuck'")
+    offer(
+        commands,
+        restart,
+        "restart",
+        "temporal-plan pod restart hello-0 --reason 'stuck'",
+        "temporal-plan pod restart hello-0 --wait --timeout 5m",
+    )
     offer(commands, replace, "replace", "temporal-plan pod replace hello-0 --reason 'bad disk'")
     offer(
         commands,

@@ -1,4 +1,4 @@
-"""Commands that run something: dev, demo, worker, agent."""
+"""Commands that run processes: dev, demo, worker, agent."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,34 +7,37 @@ from typing import Annotated
 import typer
 
 from temporal_plans.cli.commands import offer
-from temporal_plans.cli.flags import ConnectionFlags
+from temporal_plans.cli.inputs.flags import ConnectionFlags
 
 CpusOption = Annotated[
-    float | None, typer.Option("--cpus", min=0.001, help="Cores offered; measured if not said.")
+    float | None, typer.Option("--cpus", min=0.001, help="CPU cores to offer. [default: measured]")
 ]
 MemoryOption = Annotated[
-    int | None, typer.Option("--memory", min=1, metavar="MB", help="Memory offered.")
+    int | None,
+    typer.Option("--memory", min=1, metavar="MB", help="Memory to offer. [default: measured]"),
 ]
 DiskOption = Annotated[
-    int | None, typer.Option("--disk", min=1, metavar="MB", help="Disk space offered.")
+    int | None,
+    typer.Option("--disk", min=1, metavar="MB", help="Disk space to offer. [default: measured]"),
 ]
 GpusOption = Annotated[
-    float | None, typer.Option("--gpus", min=0, help="GPUs offered; none if not said.")
+    float | None, typer.Option("--gpus", min=0, help="GPUs to offer. [default: none]")
 ]
 PortsOption = Annotated[
     list[str] | None,
-    typer.Option("--ports", metavar="FIRST-LAST", help="Ports offered; repeatable."),
+    typer.Option("--ports", metavar="FIRST-LAST", help="Ports to offer; repeatable."),
 ]
 MountOption = Annotated[
     list[str] | None,
     typer.Option(
         "--mount",
         metavar="PATH=MB[:PROFILE]",
-        help="A whole disk offered for MOUNT volumes; repeatable.",
+        help="A whole disk to offer for MOUNT volumes; repeatable.",
     ),
 ]
 StateDirOption = Annotated[
-    Path, typer.Option("--state-dir", metavar="DIR", file_okay=False, help="Where state is kept.")
+    Path,
+    typer.Option("--state-dir", metavar="DIR", file_okay=False, help="Directory of the state."),
 ]
 
 
@@ -56,24 +59,37 @@ class _LogLevel(StrEnum):
     ERROR = "error"
 
 
-LogLevelOption = Annotated[_LogLevel, typer.Option("--log-level", help="How much is told.")]
+LogLevelOption = Annotated[
+    _LogLevel, typer.Option("--log-level", help="Least severity of log lines.")
+]
 
 
 def dev(
-    agents: Annotated[
-        int, typer.Option("--agents", min=1, max=100, help="Agents on this machine.")
-    ] = 1,
+    agents: Annotated[int, typer.Option("--agents", min=1, max=100, help="Number of agents.")] = 1,
     state_dir: StateDirOption = Path(".temporal-plans"),
     port: Annotated[
-        int | None, typer.Option("--port", min=1, max=65535, help="Temporal's. [default: 7233]")
+        int | None,
+        typer.Option(
+            "--port", min=1, max=65535, help="Port of the Temporal server. [default: 7233]"
+        ),
     ] = None,
     ui_port: Annotated[
         int | None,
-        typer.Option("--ui-port", min=1, max=65535, help="The web UI's. [default: port + 1000]"),
+        typer.Option(
+            "--ui-port", min=1, max=65535, help="Port of the web UI. [default: port + 1000]"
+        ),
     ] = None,
-    ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Temporal's web UI.")] = True,
+    ui: Annotated[bool, typer.Option("--ui/--no-ui", help="Run Temporal's web UI.")] = True,
+    worker: Annotated[
+        bool,
+        typer.Option(
+            "--worker/--no-worker",
+            help="Run a worker. Without one, run your own on the same task queue: two workers share"
+            " the plans, and only yours has your strategies and step kinds.",
+        ),
+    ] = True,
     keep_tasks: Annotated[
-        bool, typer.Option("--keep-tasks", help="Let tasks go on when this stops.")
+        bool, typer.Option("--keep-tasks", help="Leave tasks running when this command stops.")
     ] = False,
     cpus: CpusOption = None,
     memory: MemoryOption = None,
@@ -83,21 +99,21 @@ def dev(
 ) -> None:
     """Run everything on this machine: a Temporal server, a worker and agents.
 
-    The machine's resources are split between the agents, unless said; --cpus and the like are for
-    each of them. State is kept, so that the next `dev` in the same directory goes on from it.
+    The machine's resources are split between the agents; --cpus and the other resource options set
+    them for each agent. State is kept: the next `dev` in the same directory resumes from it.
     """
-    from temporal_plans.cli.front import behind_a_front
+    from temporal_plans.cli.processes.signal_proxy import fork_behind_proxy
 
-    front = behind_a_front()  # before anything is loaded that has threads
+    proxy = fork_behind_proxy()  # before modules are loaded that start threads
 
     import asyncio
     from dataclasses import replace
 
-    from temporal_plans.cli.agent_options import OfferedResources, mount_disks
-    from temporal_plans.cli.developing import DEFAULT_PORT
-    from temporal_plans.cli.developing import dev as run_dev
-    from temporal_plans.cli.local_cluster import LocalSettings
-    from temporal_plans.cli.process import process
+    from temporal_plans.cli.processes.agent_options import OfferedResources, mount_disks
+    from temporal_plans.cli.processes.developing import DEFAULT_PORT
+    from temporal_plans.cli.processes.developing import dev as run_dev
+    from temporal_plans.cli.processes.local_cluster import LocalSettings
+    from temporal_plans.cli.processes.process import process
 
     port = port or DEFAULT_PORT
     settings = LocalSettings(
@@ -110,44 +126,47 @@ def dev(
             cpus=cpus, memory=memory, disk=disk, gpus=gpus, mounts=mount_disks(mount or ())
         ),
         kill_tasks=not keep_tasks,
+        worker=worker,
     )
     with process("temporal-plan-dev", log_level="error") as telemetry:
         settings = replace(settings, plugins=telemetry.plugins, runtime=telemetry.runtime)
-        asyncio.run(run_dev(settings, front=front))
+        asyncio.run(run_dev(settings, proxy=proxy))
 
 
 def demo(
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="How long it may take: 90s, 2m ...")
+        str,
+        typer.Option(
+            "--timeout", metavar="DURATION", help="Time limit of the deployment: 90s, 2m ..."
+        ),
     ] = "120s",
     state_dir: Annotated[
         Path | None,
-        typer.Option("--state-dir", metavar="DIR", file_okay=False, help="Keep state here."),
+        typer.Option(
+            "--state-dir", metavar="DIR", file_okay=False, help="Keep the state in this directory."
+        ),
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Do not remove the temporary state.")
     ] = False,
 ) -> None:
-    """Deploy the service hello-world on a Temporal server of its own, and watch it.
+    """Deploy the service hello-world on its own Temporal server, and watch it.
 
-    Everything is stopped at the end, and its state removed. 0 if the plan was COMPLETE, else 1.
+    At the end everything is stopped and the state removed. Exits with 0 if the plan was COMPLETE,
+    else 1.
     """
     from datetime import timedelta
 
-    from temporal_plans.cli.front import behind_a_front
-    from temporal_plans.domain.model import parse_duration
+    from temporal_plans.cli.inputs.durations import duration_of
+    from temporal_plans.cli.processes.signal_proxy import fork_behind_proxy
 
-    limit = parse_duration(timeout)
-    if not isinstance(limit, timedelta) or limit <= timedelta():
-        raise typer.BadParameter(
-            f"{timeout!r} is no time such as 90s or 2m", param_hint="--timeout"
-        )
-    front = behind_a_front()  # before anything is loaded that has threads
+    limit = duration_of(timeout, "--timeout", minimum=timedelta(milliseconds=1))
+    proxy = fork_behind_proxy()  # before modules are loaded that start threads
 
     import asyncio
 
-    from temporal_plans.cli.developing import demo as run_demo
-    from temporal_plans.cli.process import process
+    from temporal_plans.cli.processes.developing import demo as run_demo
+    from temporal_plans.cli.processes.process import process
 
     directory = state_dir.resolve() if state_dir else None
     with process("temporal-plan-demo", log_level="error") as telemetry:
@@ -158,7 +177,7 @@ def demo(
                 timeout=limit,
                 plugins=telemetry.plugins,
                 runtime=telemetry.runtime,
-                front=front,
+                proxy=proxy,
             )
         )
     raise typer.Exit(code)
@@ -167,20 +186,20 @@ def demo(
 def worker(
     flags: ConnectionFlags,
     task_queue: Annotated[
-        str, typer.Option("--task-queue", metavar="NAME", help="The queue of the plans.")
+        str, typer.Option("--task-queue", metavar="NAME", help="The task queue of the plans.")
     ] = "plans",
     log_level: LogLevelOption = _LogLevel.INFO,
 ) -> None:
-    """Run a worker: the process that moves plans and services on. Any number may run.
+    """Run a worker: the process that executes plans and services. Any number may run.
 
-    Developers with strategies and steps of their own run a worker of their own with PlansPlugin.
+    With your own strategies or step kinds, run your own worker with PlansPlugin instead.
     """
     import asyncio
 
-    from temporal_plans.cli.process import process, run_a_worker
+    from temporal_plans.cli.processes.process import process, run_worker_process
 
     with process("temporal-plan-worker", log_level=log_level) as telemetry:
-        asyncio.run(run_a_worker(flags, telemetry, task_queue))
+        asyncio.run(run_worker_process(flags, telemetry, task_queue))
 
 
 def agent(
@@ -191,7 +210,7 @@ def agent(
             "--id",
             metavar="ID",
             envvar="TEMPORAL_PLAN_AGENT_ID",
-            help="Its name, the same at every start. [default: the host's name]",
+            help="The agent's id, the same at every start. [default: the host's name]",
         ),
     ] = None,
     hostname: Annotated[
@@ -200,13 +219,13 @@ def agent(
             "--hostname",
             metavar="NAME",
             envvar="TEMPORAL_PLAN_AGENT_HOSTNAME",
-            help="The host's name for placement. [default: the host's name]",
+            help="The host's name for placement rules. [default: the host's name]",
         ),
     ] = None,
     pool: Annotated[
         str,
         typer.Option(
-            "--pool", metavar="NAME", envvar="TEMPORAL_PLAN_AGENT_POOL", help="The pool it joins."
+            "--pool", metavar="NAME", envvar="TEMPORAL_PLAN_AGENT_POOL", help="The pool to join."
         ),
     ] = "default",
     work_dir: Annotated[
@@ -216,15 +235,21 @@ def agent(
             metavar="DIR",
             file_okay=False,
             envvar="TEMPORAL_PLAN_AGENT_WORK_DIR",
-            help="Sandboxes, volumes, records.",
+            help="Directory of sandboxes, volumes and records.",
         ),
     ] = Path("/var/lib/temporal-plans"),
     attribute: Annotated[
         list[str] | None,
-        typer.Option("--attribute", metavar="NAME=VALUE", help="For placement; repeatable."),
+        typer.Option(
+            "--attribute",
+            metavar="NAME=VALUE",
+            help="An attribute for placement rules; repeatable.",
+        ),
     ] = None,
-    region: Annotated[str | None, typer.Option("--region", help="For placement.")] = None,
-    zone: Annotated[str | None, typer.Option("--zone", help="For placement.")] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", help="Region for placement rules.")
+    ] = None,
+    zone: Annotated[str | None, typer.Option("--zone", help="Zone for placement rules.")] = None,
     cpus: CpusOption = None,
     memory: MemoryOption = None,
     disk: DiskOption = None,
@@ -236,43 +261,73 @@ def agent(
         typer.Option(
             "--secrets",
             metavar="PROVIDER",
-            help="Where secrets are: file:DIR, env:PREFIX or python:MODULE:FUNCTION; repeatable.",
+            help="Source of secrets: file:DIR, env:PREFIX or python:MODULE:FUNCTION; repeatable.",
         ),
     ] = None,
     isolation: Annotated[
         _Isolation,
-        typer.Option("--isolation", help="Limit tasks by cgroup v2, or only account for them."),
+        typer.Option(
+            "--isolation", help="Limit tasks by cgroup v2, or only account their resources."
+        ),
     ] = _Isolation.AUTO,
     rlimits: Annotated[
         _RLimits,
         typer.Option(
             "--rlimits",
-            help="A pod's rlimit above what the agent may set fails its task, or is lowered.",
+            help="An rlimit above the agent's own fails the task (require), or is lowered (lower).",
         ),
     ] = _RLimits.REQUIRE,
     root_tasks: Annotated[
-        bool, typer.Option("--root-tasks/--no-root-tasks", help="May tasks run as root?")
+        bool, typer.Option("--root-tasks/--no-root-tasks", help="Whether tasks may run as root.")
     ] = True,
+    shell: Annotated[
+        str,
+        typer.Option(
+            "--shell",
+            metavar="NAME",
+            help="Shell of commands and checks: bash, sh or a path; auto is bash, else sh.",
+        ),
+    ] = "auto",
+    task_path: Annotated[
+        str | None,
+        typer.Option("--task-path", metavar="PATH", help="PATH of tasks. [default: the system's]"),
+    ] = None,
+    host_address: Annotated[
+        str | None,
+        typer.Option(
+            "--host-address",
+            metavar="IP",
+            help="MESOS_CONTAINER_IP of tasks. [default: that of the default route]",
+        ),
+    ] = None,
+    dns_domain: Annotated[
+        str | None,
+        typer.Option(
+            "--dns-domain",
+            metavar="NAME",
+            help="Domain of FRAMEWORK_HOST, if your DNS has such names. [default: none]",
+        ),
+    ] = None,
     kill_tasks: Annotated[
-        bool, typer.Option("--kill-tasks-on-exit", help="End all tasks when the agent stops.")
+        bool, typer.Option("--kill-tasks-on-exit", help="Kill all tasks when the agent stops.")
     ] = False,
     log_level: LogLevelOption = _LogLevel.INFO,
 ) -> None:
     """Run an agent: the process on a machine that runs the tasks there.
 
-    Tasks outlive it: started again with the same work directory, it takes them over.
+    Tasks survive the agent: started again with the same work directory, it takes them over.
     """
     import asyncio
     import socket
 
-    from temporal_plans.cli.agent_options import (
+    from temporal_plans.cli.inputs.pairs import pairs
+    from temporal_plans.cli.processes.agent_options import (
         OfferedResources,
         agent_settings,
         mount_disks,
         port_ranges,
     )
-    from temporal_plans.cli.pairs import pairs
-    from temporal_plans.cli.process import process, run_an_agent
+    from temporal_plans.cli.processes.process import process, run_agent_process
 
     offered = OfferedResources(
         cpus=cpus,
@@ -297,9 +352,13 @@ def agent(
         isolation=isolation.value,
         allow_root_tasks=root_tasks,
         kill_tasks_on_exit=kill_tasks,
+        shell=shell,
+        address=host_address,
+        dns_domain=dns_domain,
+        **({} if task_path is None else {"task_path": task_path}),
     )
     with process("temporal-plan-agent", log_level=log_level) as telemetry:
-        asyncio.run(run_an_agent(flags, telemetry, settings))
+        asyncio.run(run_agent_process(flags, telemetry, settings))
 
 
 def add_to(app: typer.Typer) -> None:

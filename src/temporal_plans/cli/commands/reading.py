@@ -1,209 +1,310 @@
 """Commands that read: list, show, explain, log, history, agents, logs."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from temporal_plans.cli.commands import offer
-from temporal_plans.cli.flags import (
+from temporal_plans.cli.inputs import completion
+from temporal_plans.cli.inputs.flags import (
     ConnectionFlags,
     JsonOption,
     PhaseArgument,
-    PlanArgument,
     ServiceOption,
     StepArgument,
+    VerboseOption,
 )
 
 if TYPE_CHECKING:
+    from temporal_plans.cli.terminal.listing import ListedPlan
+    from temporal_plans.client.errors import PlansError
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.client.task_logs import TaskAt
+    from temporal_plans.client.reading.task_logs import TaskAt
 
 
 def list_(
     flags: ConnectionFlags,
     json: JsonOption = False,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, help="Plans without a service shown at most.")
+        int, typer.Option("--limit", min=1, help="At most this many plans without a service.")
     ] = 100,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help="Only plans with this status, as WAITING or FAILED; repeatable.",
+        ),
+    ] = None,
+    scheduled: Annotated[
+        bool,
+        typer.Option("--scheduled", help="Also the ended runs that schedules of files started."),
+    ] = False,
     service: ServiceOption = None,
 ) -> None:
-    """The plans: of all services or one, and those without a service."""
-    from temporal_plans.cli.listing import list_plans, plan_table
-    from temporal_plans.cli.output import print_json, say, say_all
-    from temporal_plans.cli.running import ask
+    """List the plans of all services or of one, and those without a service.
 
-    plans = ask(flags, lambda client: list_plans(client, service, limit))
+    Of the runs that a schedule of a plan file started, those that have ended are listed with
+    --scheduled only; `temporal plan schedule show` has them, too.
+    """
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.statuses import statuses_of
+    from temporal_plans.cli.terminal.listing import list_plans, plan_table
+    from temporal_plans.cli.terminal.output import print_json, print_line, print_lines
+
+    wanted = statuses_of(status or ())
+
+    async def asked(client: "PlansClient") -> "list[ListedPlan]":
+        return await list_plans(client, service, limit, scheduled=scheduled)
+
+    plans = [
+        plan for plan in call_client(flags, asked) if not wanted or wanted & plan.shown_statuses
+    ]
     if json:
         print_json([plan.as_json() for plan in plans])
+    elif wanted and not plans:
+        print_line(f"No plans are {' or '.join(sorted(wanted))}.")
     elif plans:
-        say_all(plan_table(plans))
+        print_lines(plan_table(plans))
     else:
-        say("No plans. Deploy a service (`temporal plan deploy`) or run a plan file (`... run`).")
+        print_line(
+            "No plans. Deploy a service (`temporal plan deploy`) or run a plan file (`... run`)."
+        )
 
 
 def show(
     flags: ConnectionFlags,
     plan: Annotated[
         str,
-        typer.Argument(help="A plan; all plans of the service when left out."),
+        typer.Argument(
+            help="A plan. [default: all plans of the service]", autocompletion=completion.plans
+        ),
     ] = "",
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Show it until it ends; 0 if COMPLETE, else 1.")
+        bool,
+        typer.Option(
+            "--watch", "-w", help="Follow the plan to its end; exit with 0 if COMPLETE, else 1."
+        ),
     ] = False,
+    timeout: Annotated[
+        str | None,
+        typer.Option(
+            "--timeout",
+            metavar="DURATION",
+            help="With --watch: stop after this time, as 90s or 10m, and exit with 1.",
+        ),
+    ] = None,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """A plan as a tree, with statuses, times and what waits."""
-    from temporal_plans.cli import showing
-    from temporal_plans.cli.running import ask
+    """Show a plan as a tree, with statuses, times and waiting elements."""
+    from temporal_plans.cli.actions import showing
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.durations import timeout_of
 
     if watch and (json or not plan):
-        raise typer.BadParameter("--watch is for one PLAN, and without --json")
+        raise typer.BadParameter("--watch needs a PLAN, and excludes --json")
+    limit = timeout_of(timeout, waits=watch, option="--watch")
     if watch:
-        raise typer.Exit(showing.watched(flags, plan, service))
+        raise typer.Exit(showing.watch_plan(flags, plan, service, limit))
     if plan:
-        ask(flags, lambda client: showing.show_one(client, plan, service, json=json))
+        call_client(flags, lambda client: showing.show_plan(client, plan, service, json=json))
     else:
-        ask(flags, lambda client: showing.show_service(client, service, json=json))
+        call_client(flags, lambda client: showing.show_service(client, service, json=json))
 
 
 def explain(
     flags: ConnectionFlags,
-    plan: PlanArgument,
+    plan: Annotated[
+        str, typer.Argument(help="A plan. [default: all that is wrong with the service]")
+    ] = "",
     phase: PhaseArgument = "",
     step: StepArgument = "",
+    verbose: VerboseOption = False,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """Why something is not moving, and what would move it."""
-    from temporal_plans.cli.explaining import explanation_lines
-    from temporal_plans.cli.names import the_plan
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.domain.explain import Explanations
+    """Explain why an element makes no progress, and which command would help.
+
+    Without PLAN: what is wrong with the service, in one answer: its configuration, plans, pods,
+    agents, and your own code.
+    """
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_plan, resolve_service
+    from temporal_plans.cli.terminal.explaining import diagnosis_lines, explanation_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.client.reading.diagnosis import Diagnosis
+    from temporal_plans.domain.plans.explain import Explanations
+
+    async def diagnosed(client: "PlansClient") -> Diagnosis:
+        return await client.explain_service(await resolve_service(client, service))
+
+    if not plan:
+        diagnosis = call_client(flags, diagnosed)
+        if json:
+            print_json(diagnosis)
+        else:
+            print_lines(diagnosis_lines(diagnosis, verbose=verbose))
+        return
 
     async def explained(client: "PlansClient") -> Explanations:
-        return await client.explain(await the_plan(client, plan, service), phase, step)
+        return await client.explain(await resolve_plan(client, plan, service), phase, step)
 
-    explanations = ask(flags, explained)
+    explanations = call_client(flags, explained)
     if json:
         print_json(explanations)
     else:
-        say_all(explanation_lines(plan, explanations, service))
+        print_lines(explanation_lines(plan, explanations, service, verbose=verbose))
 
 
 def log(
     flags: ConnectionFlags,
     plan: Annotated[
-        str, typer.Argument(help="A plan; what the service itself was told when left out.")
+        str,
+        typer.Argument(
+            help="A plan. [default: commands to the service itself]",
+            autocompletion=completion.plans,
+        ),
     ] = "",
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """The commands that a plan, or a service, was given: when, by whom, why, and what they did."""
-    from temporal_plans.cli.listing import log_lines
-    from temporal_plans.cli.names import the_plan, the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.messages.plan import CommandLog
+    """Show the commands to a plan or a service: time, author, reason and outcome."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_plan, resolve_service
+    from temporal_plans.cli.terminal.listing import log_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.messages.plans import CommandLog
 
     async def logged(client: "PlansClient") -> CommandLog:
         if not plan:
-            return await client.service_log(await the_service(client, service))
-        return await client.log(await the_plan(client, plan, service))
+            return await client.service_log(await resolve_service(client, service))
+        return await client.log(await resolve_plan(client, plan, service))
 
-    commands = ask(flags, logged)
+    commands = call_client(flags, logged)
     if json:
         print_json(commands)
     else:
-        say_all(log_lines(commands))
+        print_lines(log_lines(commands))
 
 
 def history(
     flags: ConnectionFlags,
-    plan: Annotated[
-        str, typer.Argument(help="A plan; all plans of the service when left out.")
-    ] = "",
+    plan: Annotated[str, typer.Argument(help="A plan. [default: all plans of the service]")] = "",
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
-    """The runs of a plan: when, how long, by whom, what changed, and how they ended."""
-    from temporal_plans.cli.history_lines import history_lines
-    from temporal_plans.cli.names import the_plan, the_service
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.messages.service import RunHistory
+    """Show the runs of a plan: time, duration, author, change and result."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_plan, resolve_service
+    from temporal_plans.cli.terminal.history_lines import history_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.client.errors import ServiceNotFound
+    from temporal_plans.domain.owners.runs import RunHistory
 
     async def asked(client: "PlansClient") -> RunHistory:
         if not plan:
-            return await client.history(await the_service(client, service))
-        plan_id = await the_plan(client, plan, service)
+            return await client.history(await resolve_service(client, service))
+        plan_id = await resolve_plan(client, plan, service)
         owner, _, name = plan_id.rpartition("/")
-        if owner and owner in await client.services():
-            return await client.history(owner, name)
+        if owner:
+            with suppress(ServiceNotFound):  # a plan of its own, whose id has a slash
+                return await client.history(owner, name)
         return await client.own_history(plan_id)
 
-    runs = ask(flags, asked)
+    runs = call_client(flags, asked)
     if json:
         print_json(runs)
     else:
-        say_all(history_lines(runs))
+        print_lines(history_lines(runs))
 
 
 def agents(
     flags: ConnectionFlags,
     pool: Annotated[
-        str, typer.Option("--pool", metavar="NAME", help="One pool; all when left out.")
+        str,
+        typer.Option(
+            "--pool",
+            metavar="NAME",
+            help="A pool. [default: all pools]",
+            autocompletion=completion.pools,
+        ),
     ] = "",
     json: JsonOption = False,
 ) -> None:
-    """The agents with what they have free, and what waits for room."""
-    from temporal_plans.cli.listing import agent_lines
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.messages.cluster import PoolStatus
+    """List the agents with their free resources, and the pods that wait for resources."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.terminal.listing import agent_lines
+    from temporal_plans.cli.terminal.output import print_error, print_json, print_lines
+    from temporal_plans.messages.pools import PoolStatus
 
-    async def asked(client: "PlansClient") -> list[PoolStatus]:
-        names = [pool] if pool else await client.pools()
-        return [await client.pool(name) for name in names]
+    async def asked(client: "PlansClient") -> "dict[str, PoolStatus | PlansError]":
+        return {pool: await client.pool(pool)} if pool else {**await client.show_pools()}
 
-    pools = ask(flags, asked)
-    if json:
-        print_json(pools)
-    else:
-        say_all(agent_lines(pools))
+    answers = call_client(flags, asked).items()
+    silent = [f"pool {name}: {error}" for name, error in answers if isinstance(error, Exception)]
+    pools = [one for _, one in answers if isinstance(one, PoolStatus)]
+    if pools or not silent:
+        if json:
+            print_json(pools)
+        else:
+            print_lines(agent_lines(pools))
+    for line in silent:
+        print_error(line)
+    if silent:
+        raise typer.Exit(1)
 
 
 def logs(
     flags: ConnectionFlags,
     task: Annotated[
         str,
-        typer.Argument(help="A task's name, or the id of one launch; with --plan: PHASE/STEP."),
+        typer.Argument(
+            help="A task's name, or the id of a launch; with --plan: PHASE/STEP.",
+            autocompletion=completion.tasks,
+        ),
     ],
-    stderr: Annotated[bool, typer.Option("--stderr", help="Its stderr, not its stdout.")] = False,
+    stderr: Annotated[
+        bool, typer.Option("--stderr", help="Print stderr instead of stdout.")
+    ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")
+        bool, typer.Option("--follow", "-f", help="Follow the output until the task has ended.")
     ] = False,
     tail: Annotated[
-        int | None, typer.Option("--tail", metavar="N", min=0, help="The last N lines first.")
+        int | None,
+        typer.Option("--tail", metavar="N", min=0, help="Start with the last N lines."),
     ] = None,
     agent: Annotated[
-        str, typer.Option("--agent", metavar="ID", help="The agent that has a launch's files.")
+        str,
+        typer.Option(
+            "--agent",
+            metavar="ID",
+            help="The agent that has the files of the launch.",
+            autocompletion=completion.agents,
+        ),
     ] = "",
     plan: Annotated[
-        str, typer.Option("--plan", "-p", metavar="PLAN", help="The plan of a command's step.")
+        str,
+        typer.Option(
+            "--plan",
+            "-p",
+            metavar="PLAN",
+            help="The plan of a command step.",
+            autocompletion=completion.plans,
+        ),
     ] = "",
     service: ServiceOption = None,
 ) -> None:
-    """What a task wrote, or the command of a plan's step."""
+    """Print the output of a task, or of a command step of a plan."""
     import sys
 
-    from temporal_plans.cli.names import the_plan
-    from temporal_plans.cli.running import ask
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.names import resolve_plan
 
     async def found_task(client: "PlansClient") -> "TaskAt":
         if plan:
-            return await client.find_task_of_step(await the_plan(client, plan, service), task)
+            return await client.find_task_of_step(await resolve_plan(client, plan, service), task)
         return await client.find_task(task, service=(service or "").strip("/"), agent=agent)
 
     async def copied(client: "PlansClient") -> None:
@@ -214,14 +315,21 @@ def logs(
             sys.stdout.flush()
 
     try:
-        ask(flags, copied)
+        call_client(flags, copied)
     except KeyboardInterrupt:
         if not follow:
             raise
 
 
 def add_to(app: typer.Typer) -> None:
-    offer(app, list_, "list", "temporal-plan list", "temporal-plan list -s hello-world --json")
+    offer(
+        app,
+        list_,
+        "list",
+        "temporal-plan list",
+        "temporal-plan list -s hello-world --json",
+        "temporal-plan list --status error --status failed",
+    )
     offer(
         app,
         show,
@@ -235,6 +343,7 @@ def add_to(app: typer.Typer) -> None:
         app,
         explain,
         "explain",
+        "temporal-plan explain -s hello-world",
         "temporal-plan explain deploy",
         "temporal-plan explain deploy world 'world-1:[server]'",
     )

@@ -1,4 +1,4 @@
-"""The command that takes an agent away for good: remove-agent."""
+"""The command that removes an agent permanently: remove-agent."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -6,44 +6,59 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from temporal_plans.cli.commands import offer
-from temporal_plans.cli.flags import ConnectionFlags
+from temporal_plans.cli.inputs import completion
+from temporal_plans.cli.inputs.flags import ConnectionFlags, JsonOption
 
 if TYPE_CHECKING:
-    from temporal_plans.messages.cluster import DeregisterResult
+    from temporal_plans.messages.pools import DeregisterResult
 
 
 def remove_agent(
     flags: ConnectionFlags,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id.")],
+    agent: Annotated[
+        str,
+        typer.Argument(metavar="AGENT", help="The agent's id.", autocompletion=completion.agents),
+    ],
     pool: Annotated[
-        str, typer.Option("--pool", metavar="NAME", help="The pool that it is in.")
+        str,
+        typer.Option(
+            "--pool",
+            metavar="NAME",
+            help="The pool of the agent.",
+            autocompletion=completion.pools,
+        ),
     ] = "default",
     force: Annotated[
-        bool, typer.Option("--force", help="Give up what pods hold there, their data included.")
+        bool,
+        typer.Option("--force", help="Release what pods hold on the agent; their data is lost."),
     ] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Take an agent out of its pool for good: its machine is gone, or is to go.
+    """Remove an agent from its pool permanently, because its machine is gone or will be.
 
-    Stop the agent first: one that runs registers again, as a new one. While pods hold reservations
-    there it is refused; with --force their tasks are GONE_BY_OPERATOR, and recovery replaces the
-    pods on other agents, with new volumes.
+    Stop the agent first: a running agent registers again, as a new one. While pods hold
+    reservations on it the command is refused; with --force their tasks are GONE_BY_OPERATOR, and
+    recovery replaces the pods on other agents, with new volumes.
     """
-    from temporal_plans.cli.output import say_all
-    from temporal_plans.cli.running import ask
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.terminal.output import print_json, print_lines, written
 
-    result = ask(flags, lambda client: client.remove_agent(agent, pool=pool, force=force))
-    say_all(_lines(agent, pool, result))
+    result = call_client(flags, lambda client: client.remove_agent(agent, pool=pool, force=force))
+    if json:
+        print_json({"agent": agent, "pool": pool, **written(result)})
+    else:
+        print_lines(_lines(agent, pool, result))
 
 
 def _lines(agent: str, pool: str, result: "DeregisterResult") -> Iterator[str]:
     yield f"agent {agent} has been removed from pool {pool}"
     if result.dropped:
-        yield f"{len(result.dropped)} reservations were given up:"
+        yield f"{len(result.dropped)} reservations were released:"
         yield from (f"- {key}" for key in result.dropped)
     if result.alive:
         yield (
             f"agent {agent} was still running: stop it, or it registers again, as a new agent "
-            "that first ends and deletes what it has left of its former pods"
+            "that first kills the tasks and deletes the files of its former pods"
         )
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from temporal_plans.cli.commands import group, offer
-from temporal_plans.cli.flags import (
+from temporal_plans.cli.inputs import completion
+from temporal_plans.cli.inputs.flags import (
     ConnectionFlags,
     JsonOption,
     ParameterOption,
@@ -17,11 +18,16 @@ from temporal_plans.cli.flags import (
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.client.schedules import ScheduleLine, ScheduleView
+    from temporal_plans.client.temporal.schedules import ScheduleSummary, ScheduleView
 
 _FILES = (".yml", ".yaml", ".json")
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="A schedule, as hello/backup.")]
+IdArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="A schedule, as hello/backup.", autocompletion=completion.schedules
+    ),
+]
 
 
 class _Overlap(StrEnum):
@@ -45,40 +51,45 @@ def create(
     ],
     cron: Annotated[
         list[str] | None,
-        typer.Option("--cron", metavar="'M H D M W'", help="When, as cron; repeatable."),
+        typer.Option("--cron", metavar="'M H D M W'", help="A cron expression; repeatable."),
     ] = None,
     every: Annotated[
         list[str] | None,
-        typer.Option("--every", metavar="DURATION", help="How often: 30m, 6h, 1d; repeatable."),
+        typer.Option("--every", metavar="DURATION", help="An interval: 30m, 6h, 1d; repeatable."),
     ] = None,
     time_zone: Annotated[
         str,
-        typer.Option("--time-zone", metavar="NAME", help="For --cron: Europe/Oslo. [default: UTC]"),
+        typer.Option(
+            "--time-zone", metavar="NAME", help="Time zone of --cron: Europe/Oslo. [default: UTC]"
+        ),
     ] = "",
     param: ParameterOption = None,
     overlap: Annotated[
-        _Overlap, typer.Option("--overlap", help="What if the run before is not over.")
+        _Overlap, typer.Option("--overlap", help="What to do when the previous run is not over.")
     ] = _Overlap.SKIP,
     name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Tells several of a plan apart.")
+        str,
+        typer.Option(
+            "--name", metavar="NAME", help="Name of the schedule, when a plan has several."
+        ),
     ] = "",
     reason: ReasonOption = "",
     service: ServiceOption = None,
 ) -> None:
-    """Have a plan begun by the clock, by a Temporal Schedule.
+    """Start a plan at set times, by a Temporal Schedule.
 
-    A run lasts until the plan has ended, and fails if the plan does. When a plan of a service is at
-    work anyway, because somebody started it, the run leaves it alone and says so; `cancel-other`
-    stops it first. A plan file is taken as it is now: later changes of it need a new schedule.
+    A run lasts until the plan has ended, and fails if the plan does. When the plan of a service
+    runs already, because an operator started it, the run does nothing and its result says so;
+    `cancel-other` stops the plan first. A plan file is copied: changes of it need a new schedule.
     """
-    from temporal_plans.cli.names import the_service
-    from temporal_plans.cli.output import say
-    from temporal_plans.cli.pairs import pairs
-    from temporal_plans.cli.running import ask
-    from temporal_plans.cli.scheduled import plan_in, timetable
-    from temporal_plans.cli.who import whoami
-    from temporal_plans.client.schedules import Overlap
-    from temporal_plans.domain.names import name_fault
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.inputs.names import resolve_service
+    from temporal_plans.cli.inputs.pairs import pairs
+    from temporal_plans.cli.inputs.scheduled import plan_in, timetable
+    from temporal_plans.cli.terminal.output import print_line
+    from temporal_plans.client.temporal.schedules import Overlap
+    from temporal_plans.domain.values.names import name_fault
 
     if name and (fault := name_fault(name)):
         raise typer.BadParameter(f"{name!r}: {fault}", param_hint="--name")
@@ -93,76 +104,76 @@ def create(
             return await client.schedule_plan(
                 spec, when, name=name, arguments=arguments, overlap=policy, note=note
             )
-        owner = await the_service(client, service)
+        owner = await resolve_service(client, service)
         return await client.schedule(
             owner, plan, when, name=name, arguments=arguments, overlap=policy, note=note
         )
 
-    say(f'Schedule "{ask(flags, created)}" is set.')
+    print_line(f'Schedule "{call_client(flags, created)}" is set.')
 
 
 def list_(flags: ConnectionFlags, json: JsonOption = False, service: ServiceOption = None) -> None:
-    """The schedules of plans: when, and when next."""
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.cli.scheduled import schedule_table
+    """List the schedules of plans: their times, and the next run."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.scheduled import schedule_table
+    from temporal_plans.cli.terminal.output import print_json, print_lines
 
-    async def asked(client: "PlansClient") -> "list[ScheduleLine]":
+    async def asked(client: "PlansClient") -> "list[ScheduleSummary]":
         return await client.schedules(service or "")
 
-    found = ask(flags, asked)
+    found = call_client(flags, asked)
     if json:
         print_json(found)
     else:
-        say_all(schedule_table(found))
+        print_lines(schedule_table(found))
 
 
 def show(flags: ConnectionFlags, schedule: IdArgument, json: JsonOption = False) -> None:
-    """A schedule: what it begins, when, and what became of its last runs."""
-    from temporal_plans.cli.output import print_json, say_all
-    from temporal_plans.cli.running import ask
-    from temporal_plans.cli.scheduled import outcomes, schedule_lines
+    """Show a schedule: its plan, its times, and the results of its last runs."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.scheduled import outcomes, schedule_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
 
     async def asked(client: "PlansClient") -> "tuple[ScheduleView, dict[str, str]]":
         view = await client.show_schedule(schedule)
         return view, await outcomes(client, view)
 
-    view, ended = ask(flags, asked)
+    view, ended = call_client(flags, asked)
     if json:
         print_json(view)
     else:
-        say_all(schedule_lines(view, ended))
+        print_lines(schedule_lines(view, ended))
 
 
 def pause(flags: ConnectionFlags, schedule: IdArgument, reason: ReasonOption = "") -> None:
-    """Let no further runs begin; one that is under way goes on."""
-    _tell(flags, schedule, "pause", reason, "is paused")
+    """Pause a schedule: no further runs start; a run under way continues."""
+    _change(flags, schedule, "pause", reason, "is paused")
 
 
 def unpause(flags: ConnectionFlags, schedule: IdArgument, reason: ReasonOption = "") -> None:
-    """Let runs begin again. Those that were due meanwhile are not made up for."""
-    _tell(flags, schedule, "unpause", reason, "goes on")
+    """Start runs of a paused schedule again. Runs that were due meanwhile are not caught up."""
+    _change(flags, schedule, "unpause", reason, "is unpaused")
 
 
 def trigger(flags: ConnectionFlags, schedule: IdArgument) -> None:
-    """Begin a run now, as the overlap policy allows."""
-    _tell(flags, schedule, "trigger", "", "was triggered")
+    """Start a run now, if the overlap policy allows it."""
+    _change(flags, schedule, "trigger", "", "was triggered")
 
 
 def delete(flags: ConnectionFlags, schedule: IdArgument) -> None:
-    """Forget a schedule. A run that is under way goes on."""
-    _tell(flags, schedule, "delete", "", "is deleted")
+    """Delete a schedule. A run under way continues."""
+    _change(flags, schedule, "delete", "", "is deleted")
 
 
-def _tell(flags: ConnectionFlags, schedule: str, what: str, reason: str, done: str) -> None:
-    from temporal_plans.cli.output import say
-    from temporal_plans.cli.running import ask
-    from temporal_plans.cli.who import whoami
+def _change(flags: ConnectionFlags, schedule: str, verb: str, reason: str, done: str) -> None:
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.terminal.output import print_line
 
-    note = f"{whoami()}: {reason}" if reason else f"{what}d by {whoami()}"
+    note = f"{whoami()}: {reason}" if reason else f"{verb}d by {whoami()}"
 
-    async def told(client: "PlansClient") -> None:
-        match what:
+    async def change(client: "PlansClient") -> None:
+        match verb:
             case "pause":
                 await client.pause_schedule(schedule, note)
             case "unpause":
@@ -172,15 +183,15 @@ def _tell(flags: ConnectionFlags, schedule: str, what: str, reason: str, done: s
             case _:
                 await client.delete_schedule(schedule)
 
-    ask(flags, told)
-    say(f'Schedule "{schedule}" {done}.')
+    call_client(flags, change)
+    print_line(f'Schedule "{schedule}" {done}.')
 
 
 def add_to(app: typer.Typer) -> None:
     commands = group(
         app,
         "schedule",
-        "Have plans begun by the clock.",
+        "Start plans at set times.",
         "temporal-plan schedule create backup -s hello-world --cron '0 3 * * *'",
         "temporal-plan schedule list",
     )

@@ -1,0 +1,104 @@
+"""Signs in ``/proc`` of the task that a process belongs to."""
+
+import os
+import subprocess
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_VARIABLE = b"MESOS_SANDBOX="
+_TIMEOUT = 10.0  # seconds
+
+_AS_USER = """
+for pid; do
+    sandbox=$(tr '\\0' '\\n' < /proc/$pid/environ | sed -n 's/^MESOS_SANDBOX=//p' | head -n 1)
+    printf '%s\\t%s\\t%s\\t%s\\t%s\\n' "$pid" "$sandbox" "$(readlink /proc/$pid/cwd)" \
+        "$(readlink /proc/$pid/fd/1)" "$(readlink /proc/$pid/fd/2)"
+done 2>/dev/null
+"""
+
+
+class Signs(NamedTuple):
+    """``sandbox``: its variable ``MESOS_SANDBOX``; ``directory``: its working directory;
+    ``outputs``: the files of its standard output and error. Empty: unknown."""
+
+    sandbox: str = ""
+    directory: str = ""
+    outputs: tuple[str, ...] = ()
+
+
+def signs_of(pids: Collection[int], users: Collection[int]) -> Mapping[int, Signs]:
+    """Return the signs of processes, as far as they can be read.
+
+    An agent that is root in a container may not read those of other users. Then they are read in
+    the name of each of the ``users``, whose processes they may be.
+    """
+    found: dict[int, Signs] = {}
+    hidden: dict[_User, list[int]] = {}
+    for pid in pids:
+        outputs = (_link(pid, "fd/1"), _link(pid, "fd/2"))
+        found[pid] = signs = Signs(_sandbox(pid), _link(pid, "cwd"), outputs)
+        if not signs.directory and os.geteuid() == 0:
+            user = _User.of(pid)
+            if user is not None and user.uid in users and user.uid != 0:
+                hidden.setdefault(user, []).append(pid)
+    for user, group in hidden.items():
+        found |= _read_as(user, group)
+    return found
+
+
+def user_of(pid: int) -> int | None:
+    """Return the real user id of a process."""
+    user = _User.of(pid)
+    return user and user.uid
+
+
+class _User(NamedTuple):
+    """The real user and group of a process: only with both, another process may look into it."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def of(cls, pid: int) -> "_User | None":
+        with (
+            suppress(OSError),
+            open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file,
+        ):
+            fields = dict(line.split(":", 1) for line in file if ":" in line)
+            return cls(int(fields["Uid"].split()[0]), int(fields["Gid"].split()[0]))
+        return None
+
+
+def _sandbox(pid: int) -> str:
+    with suppress(OSError):  # it has ended, or is hidden
+        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if entry.startswith(_VARIABLE):
+                return os.fsdecode(entry.removeprefix(_VARIABLE))
+    return ""
+
+
+def _link(pid: int, name: str) -> str:
+    with suppress(OSError):
+        return os.readlink(f"/proc/{pid}/{name}")
+    return ""
+
+
+def _read_as(user: _User, pids: Collection[int]) -> dict[int, Signs]:
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            ["/bin/sh", "-c", _AS_USER, "signs", *map(str, pids)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={"PATH": os.environ.get("PATH", os.defpath)},
+            cwd="/",
+            user=user.uid,
+            group=user.gid,
+            extra_groups=[],
+            timeout=_TIMEOUT,
+            check=False,
+        )
+        lines = [os.fsdecode(line).split("\t") for line in done.stdout.splitlines()]
+        return {int(one[0]): Signs(one[1], one[2], tuple(one[3:])) for one in lines}
+    return {}

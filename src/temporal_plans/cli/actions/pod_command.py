@@ -1,0 +1,70 @@
+"""Commands to pods, and the wait for their effect."""
+
+import asyncio
+from datetime import timedelta
+
+from temporal_plans.cli.actions.showing import limited
+from temporal_plans.cli.inputs.names import resolve_service
+from temporal_plans.cli.terminal.output import print_error, print_json, print_line
+from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.domain.services.pod_verb import PodVerb
+from temporal_plans.messages.services import PodCommand, PodCommandResult
+
+_DONE = {
+    PodVerb.RESTART: "is being restarted",
+    PodVerb.REPLACE: "is being replaced",
+    PodVerb.PAUSE: "is being paused",
+    PodVerb.RESUME: "is being resumed",
+}
+
+
+async def command_pod(
+    client: PlansClient,
+    service: str | None,
+    verb: PodVerb,
+    command: PodCommand,
+    *,
+    wait: bool,
+    timeout: timedelta | None,
+    json: bool,
+) -> int:
+    """Execute the command, print its result and, with ``wait``, wait for its effect; return the
+    exit code."""
+    name = await resolve_service(client, service)
+    before = await client.launches(name, command.pod) if wait else {}
+    result = await client.command_pod(
+        name, verb, command.pod, tasks=command.tasks, by=command.by, reason=command.reason
+    )
+    if json:
+        print_json(result)
+    if result.outcome.refused or not result.outcome.changed:
+        print_error(result.outcome.message)
+        return 1
+    if not json:
+        killed = ", ".join(result.tasks) or "no task was running"
+        print_line(f'Pod "{result.pod}" {_DONE[verb]}: {killed}.')
+    if not wait:
+        return 0
+    replaced = {task: before.get(task, "") for task in result.tasks}
+    paused = verb is PodVerb.PAUSE
+    waiting = _effect(client, name, result, replaced, paused=paused, quiet=json)
+    try:
+        return await limited(waiting, f'pod "{result.pod}"', timeout)
+    except asyncio.CancelledError:
+        print_line("\nThe service continues; see `temporal plan pods`.")
+        raise
+
+
+async def _effect(
+    client: PlansClient,
+    service: str,
+    result: PodCommandResult,
+    replaced: dict[str, str],
+    *,
+    paused: bool,
+    quiet: bool,
+) -> int:
+    await client.wait_for_pod(service, result.pod, replaced, paused=paused)
+    if not quiet:
+        print_line(f'Pod "{result.pod}" {"is paused" if paused else "runs"}.')
+    return 0

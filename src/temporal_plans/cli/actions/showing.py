@@ -1,0 +1,122 @@
+"""Print plans once, or follow them until they end."""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
+
+from temporal_plans.cli.actions.running import call_client_until_interrupted
+from temporal_plans.cli.inputs.flags import ConnectionFlags
+from temporal_plans.cli.inputs.names import resolve_plan, resolve_service
+from temporal_plans.cli.terminal.duration import duration
+from temporal_plans.cli.terminal.following import follow, print_run, time_left
+from temporal_plans.cli.terminal.output import print_error, print_json, print_line, print_lines
+from temporal_plans.cli.terminal.tree import stuck_notes
+from temporal_plans.client.errors import PlansError
+from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.reading.dialect import plan_body
+from temporal_plans.client.reading.plan_run import PlanRun
+from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.messages.owners import PlanRecord
+
+
+async def show_plan(client: PlansClient, plan: str, service: str | None, *, json: bool) -> None:
+    """Print a plan as a tree or as JSON."""
+    plan_id = await resolve_plan(client, plan, service)
+    run = await client.displayed(await client.show(plan_id))
+    expectation = None if run.at_rest else await client.expectation(plan_id)
+    stuck = await client.stuck(plan_id) if run.ended is None else ()
+    if json:
+        left = None if stuck else time_left(run, expectation, datetime.now(UTC))
+        print_json(plan_body(run, left, stuck))
+    else:
+        print_run(run, expectation, stuck)
+
+
+async def show_service(client: PlansClient, service: str | None, *, json: bool) -> None:
+    """Print all plans of a service; a plan that was never started gets one line."""
+    records = await client.plans(await resolve_service(client, service))
+    runs = await client.show_all(record.workflow_id for record in records)
+    runs = {id: await _displayed(client, run) for id, run in runs.items()}
+    found = await client.stuck(*(record.workflow_id for record in records))
+
+    def stuck_of(record: PlanRecord) -> list[StuckWorkflow]:
+        return [one for one in found if one.element[0] == record.workflow_id]
+
+    if json:
+        shown = [(runs[record.workflow_id], stuck_of(record)) for record in records]
+        print_json([plan_body(r, stuck=s) for r, s in shown if isinstance(r, PlanRun)])
+        return
+    for index, record in enumerate(records):
+        if index:
+            print_line()
+        run = runs[record.workflow_id]
+        if isinstance(run, PlansError):
+            print_line(f"{record.name} ({record.status}): {run}")
+        else:
+            moving = not run.at_rest and run.view.status.running
+            expectation = await client.expectation(record.workflow_id) if moving else None
+            print_run(run, expectation, stuck_of(record))
+    print_lines(stuck_notes([one for one in found if not one.element[0]]))
+
+
+async def _displayed(client: PlansClient, run: PlanRun | PlansError) -> PlanRun | PlansError:
+    return await client.displayed(run) if isinstance(run, PlanRun) else run
+
+
+def watch_plan(
+    flags: ConnectionFlags, plan: str, service: str | None, timeout: timedelta | None = None
+) -> int:
+    """Show a plan until it is at rest; return the exit code, 0 after Ctrl-C."""
+
+    async def watching(client: PlansClient) -> int:
+        plan_id = await resolve_plan(client, plan, service)
+        return await limited(follow_plan(client, plan_id), f"plan {plan_id}", timeout)
+
+    return call_client_until_interrupted(flags, watching, interrupted=0)
+
+
+async def wait_for_plan(
+    client: PlansClient, plan_id: str, *, quiet: bool = False, timeout: timedelta | None = None
+) -> int:
+    """Follow a plan that was just started (``--wait``); return the exit code.
+
+    Ctrl-C leaves the plan running, and a line says so. ``quiet`` prints nothing: standard output is
+    for a program then. ``timeout`` limits the waiting.
+    """
+    following = (_awaited if quiet else follow_plan)(client, plan_id)
+    try:
+        return await limited(following, f"plan {plan_id}", timeout)
+    except asyncio.CancelledError:
+        print_line(
+            f"\nThe plan keeps running; watch it with `temporal plan show {plan_id} --watch`."
+        )
+        raise
+
+
+async def limited(waiting: Awaitable[int], noun: str, timeout: timedelta | None) -> int:
+    """Return the exit code of the waiting; 1 with a line when it takes longer than ``timeout``."""
+    limit = asyncio.timeout(timeout.total_seconds() if timeout else None)
+    try:
+        async with limit:
+            return await waiting
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        print_error(
+            f"{noun} has not come to its end within {duration(timeout or timedelta())}; it "
+            "continues without this command"
+        )
+        return 1
+
+
+async def follow_plan(client: PlansClient, plan_id: str) -> int:
+    """Show a plan until it is at rest; return 0 if it is COMPLETE, else 1."""
+    run = await follow(client.watch(plan_id), await client.expectation(plan_id))
+    return 0 if run.complete else 1
+
+
+async def _awaited(client: PlansClient, plan_id: str) -> int:
+    complete = False
+    async for seen in client.watch(plan_id):
+        complete = isinstance(seen, PlanRun) and seen.complete
+    return 0 if complete else 1

@@ -1,0 +1,70 @@
+"""Long-running processes: logging, telemetry, start and stop."""
+
+import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from temporal_plans.activities.agent.host.settings import AgentSettings
+from temporal_plans.cli.actions.running import stop_signal
+from temporal_plans.cli.inputs.flags import ConnectionFlags
+from temporal_plans.cli.processes.core_lines import logging_runtime
+from temporal_plans.cli.terminal.output import print_line
+from temporal_plans.client.temporal.connection import connect
+from temporal_plans.worker.telemetry import SETTING, Telemetry, telemetry
+
+
+@contextmanager
+def process(name: str, *, log_level: str) -> Generator[Telemetry]:
+    """Log to standard error, and send telemetry if the environment sets its address.
+
+    ``log_level`` is for our own lines. Warnings and worse of Temporal's SDK are logged, too; with
+    the level ``error`` only errors.
+    """
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    logging.getLogger("temporal_plans").setLevel(log_level.upper())
+    if log_level == "error":
+        logging.getLogger().setLevel(logging.ERROR)
+    sending = telemetry(os.environ.get(SETTING), name)
+    if sending.runtime is None:
+        sending = replace(sending, runtime=logging_runtime())
+    try:
+        yield sending
+    finally:
+        sending.shutdown()
+
+
+async def run_worker_process(flags: ConnectionFlags, sending: Telemetry, task_queue: str) -> None:
+    """Run a worker until Ctrl-C or SIGTERM."""
+    from temporal_plans.worker.main import run_worker  # slow modules that an agent does not need
+    from temporal_plans.worker.plugin import PlansPlugin
+
+    async with stop_signal() as stop:
+        client = await connect(
+            flags.connection(),
+            plugins=[PlansPlugin(), *sending.plugins],
+            runtime=sending.runtime,
+        )
+        server = client.service_client.config.target_host
+        print_line(f"Worker on task queue {task_queue} of {server}, namespace {client.namespace}.")
+        await run_worker(client, stop=stop, task_queue=task_queue)
+        print_line("Worker stopped.")
+
+
+async def run_agent_process(
+    flags: ConnectionFlags, sending: Telemetry, settings: AgentSettings
+) -> None:
+    """Run an agent until Ctrl-C or SIGTERM. The settings say whether its tasks end with it."""
+    from temporal_plans.activities.agent.host.main import run_agent
+
+    async with stop_signal() as stop:
+        client = await connect(flags.connection(), plugins=sending.plugins, runtime=sending.runtime)
+        server = client.service_client.config.target_host
+        print_line(
+            f"Agent {settings.id} in pool {settings.pool} of {server}, namespace "
+            f"{client.namespace}; work directory {settings.work_dir}."
+        )
+        await run_agent(client, settings, stop=stop)
+        tasks = "its tasks were killed" if settings.kill_tasks_on_exit else "its tasks keep running"
+        print_line(f"Agent {settings.id} stopped; {tasks}.")

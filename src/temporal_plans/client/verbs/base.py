@@ -1,0 +1,78 @@
+"""The base of the groups of verbs, which ``client.plans_client.PlansClient`` combines."""
+
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from temporal_plans.client.errors import PlansError, ServiceEnded, ServiceNotFound
+from temporal_plans.client.temporal.gateway import (
+    Ended,
+    EndedBeforeAnswer,
+    Gateway,
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+)
+from temporal_plans.domain.owners.runs import RunHistory
+from temporal_plans.messages.addresses import service_id
+from temporal_plans.messages.owners import OWNERS_QUERY
+from temporal_plans.messages.plans import CommandLog
+from temporal_plans.messages.services import ServiceResult
+
+LIST_LIMIT = 1000
+"""Workflows in one list."""
+
+RUNNING = "ExecutionStatus = 'Running'"
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Verbs:
+    """A group of verbs over one gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def services(self) -> list[str]:
+        """Return the names of all services. A new service may take a moment to be listed."""
+        running = await self._gateway.list(f"{OWNERS_QUERY} AND {RUNNING}", LIST_LIMIT)
+        return sorted(run.id.removeprefix("service/") for run in running)
+
+    async def _query_service(
+        self, name: str, query: str, result: type[Model], argument: BaseModel | None = None
+    ) -> Model:
+        try:
+            return await self._gateway.query(
+                service_id(name), query, result, argument, open_only=True
+            )
+        except NoSuchWorkflow:
+            raise ServiceNotFound(name, await self.services()) from None
+        except WorkflowIsClosed:
+            raise ServiceNotFound(name, ended=True) from None
+
+    async def _ended_service(self, name: str) -> ServiceResult:
+        """Return what a service left when it ended: its log and its runs, as long as Temporal keeps
+        them. Raises ServiceNotFound."""
+        id = service_id(name.strip("/"))
+        try:
+            ended = (await self._gateway.describe(id)).ended
+            if ended is Ended.COMPLETED:
+                return await self._gateway.result_of(id, ServiceResult)
+            if ended is not None:  # refused, or terminated: it has no result
+                log = await self._gateway.query(id, "log", CommandLog)
+                runs = await self._gateway.query(id, "runs", RunHistory)
+                return ServiceResult(name=name, log=log, runs=runs)
+        except (NoSuchWorkflow, PlansError):
+            pass
+        raise ServiceNotFound(name, await self.services()) from None
+
+    async def _update_service(
+        self, name: str, update: str, argument: BaseModel, result: type[Model]
+    ) -> Model:
+        try:
+            return await self._gateway.update(service_id(name), update, argument, result)
+        except NoSuchWorkflow:
+            raise ServiceNotFound(name, await self.services()) from None
+        except WorkflowIsClosed:
+            raise ServiceNotFound(name, ended=True) from None
+        except EndedBeforeAnswer:
+            raise ServiceEnded(name, update) from None

@@ -1,0 +1,141 @@
+"""Messages between an owner of plans, its plans, and clients."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import AwareDatetime, Field
+
+from temporal_plans.domain.owners.rollout import Rollout
+from temporal_plans.domain.owners.runs import RunHistory
+from temporal_plans.domain.plans.commands import Command, Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.values.compressed import CompressibleValue
+from temporal_plans.domain.values.model import CompactValue
+from temporal_plans.messages.plans import (
+    CommandLog,
+    FirstCommand,
+    LeaseGrant,
+    PlanFaults,
+    PlanInput,
+    PlanRevision,
+    Supersede,
+)
+from temporal_plans.messages.tasks import TaskStatuses
+
+OWNER_TYPES = ("Service",)
+"""The workflow types of owners of plans, for list queries."""
+
+OWNERS_QUERY = f"WorkflowType IN ({', '.join(repr(name) for name in OWNER_TYPES)})"
+"""The list query that finds all owners."""
+
+
+class PlanRecord(CompactValue):
+    """A service's record of one of its plans.
+
+    ``run`` is the number of its starts; ``superseded``: it ended because another run took its
+    place; ``dropped``: the service no longer has this plan, and its workflow was asked to end.
+    """
+
+    name: str
+    workflow_id: str
+    priority: int
+    status: Status = Status.PENDING
+    run: int = 0
+    open: bool = False
+    changed: datetime | None = None
+    superseded: bool = False
+    dropped: bool = False
+
+
+class StartPlan(Command):
+    """Argument of the Service's update ``start_plan``: start a new run of a plan that has ended.
+
+    The new run begins in the state in which the last one ended, with this command: ``start``, or
+    ``restart`` of the plan, a phase or a step.
+    """
+
+    plan: str
+    verb: Literal[Verb.START, Verb.RESTART] = Verb.START
+
+
+class PlanBegin(CompactValue):
+    """A pending start of a plan, which must wait until the plan's previous run has ended.
+
+    ``first``: the new run begins in the state in which the previous one ended, with this command.
+    ``interrupted``: it begins WAITING. ``forced`` are the steps (``phase/step``) that stay
+    complete because an operator forced them in the previous run, which deployed the configuration
+    ``former``. ``what`` is the description of the start in the run history.
+    """
+
+    first: FirstCommand | None = None
+    interrupted: bool = False
+    rollout: Rollout = Rollout()
+    forced: tuple[str, ...] = ()
+    former: str = ""
+    by: str = ""
+    reason: str = ""
+    what: str = ""
+
+
+class PlanStart(CompressibleValue):
+    """Input of the activity ``start_plan``; idempotent by ``run`` and ``starter``.
+
+    ``starter`` is the first run id of the Service that starts the plan, ``at`` the time of the
+    start: a Service that was reset assigns the same run numbers again. ``keep_log``: the commands
+    to the plan's previous runs stay in its log.
+    """
+
+    workflow_id: str
+    run: int
+    starter: str = ""
+    at: AwareDatetime | None = None
+    keep_log: bool = False
+    input: PlanInput
+
+
+class OpenPlans(CompactValue):
+    """Input of the activity ``closed_plans``: plan workflows that the owner takes for open."""
+
+    workflow_ids: tuple[str, ...]
+
+
+class ClosedPlans(CompactValue):
+    """Result of the activity ``closed_plans``: the plan workflows that are closed."""
+
+    workflow_ids: tuple[str, ...] = ()
+
+
+class UninstallRequest(CompactValue):
+    """Argument of the Service's update and signal ``uninstall``: remove the service permanently,
+    with its tasks, reservations and volumes."""
+
+    by: str = Field(default="", max_length=200)
+    reason: str = Field(default="", max_length=500)
+
+
+Message = LeaseGrant | TaskStatuses | Supersede | PlanFaults | PlanRevision
+"""A signal's argument from a Service to its plans, phases and steps."""
+
+
+class Unsent(CompactValue):
+    """A signal that a run of the Service left to its successor to send. It may arrive twice."""
+
+    receiver: str
+    signal: str
+    message: Message
+
+
+class OwnerState(CompactValue):
+    """The state of plans that an owner's workflow carries over when it continues as new.
+
+    ``pending`` are plans whose start waits, ``starting`` those that are being started, ``unsent``
+    the signals that the previous run left.
+    """
+
+    plans: dict[str, PlanRecord] = {}
+    pending: dict[str, PlanBegin] = {}
+    starting: tuple[PlanStart, ...] = ()
+    runs: RunHistory = RunHistory()
+    uninstalling: bool = False
+    log: CommandLog = CommandLog()
+    unsent: tuple[Unsent, ...] = ()

@@ -1,0 +1,125 @@
+"""Valid messages to every door of the workflows: those of the recorded histories, and of the models
+of doors that no recorded history has."""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, TypeAdapter
+from temporalio import workflow
+
+from temporal_plans.worker.plugin import WORKFLOWS
+
+HISTORIES = sorted((Path(__file__).parents[1] / "replay" / "histories").glob("*/*.json"))
+
+
+class Door(NamedTuple):
+    """A way into a workflow: ``kind`` is start, signal, update or query."""
+
+    workflow: str
+    kind: str
+    name: str
+    model: Any
+
+    def __str__(self) -> str:
+        return "-".join(part for part in (self.workflow, self.kind, self.name) if part)
+
+
+def doors() -> list[Door]:
+    """Return all doors of our workflows, from the SDK's definitions of them."""
+    return [door for kind in WORKFLOWS for door in _doors(kind)]
+
+
+def _doors(kind: type) -> Iterator[Door]:
+    definition = workflow._Definition.must_from_class(kind)  # pyright: ignore[reportPrivateUsage]
+    name = str(definition.name)
+    yield Door(name, "start", "", _first(definition.arg_types))
+    for way, handlers in (
+        ("signal", definition.signals),
+        ("update", definition.updates),
+        ("query", definition.queries),
+    ):
+        for handler, of in handlers.items():
+            if handler is not None:
+                yield Door(name, way, handler, _first(of.arg_types))
+
+
+def _first(types: Sequence[Any] | None) -> Any:
+    return types[0] if types else None
+
+
+@cache
+def recorded() -> Mapping[tuple[str, str, str], list[Any]]:
+    """Return the inputs of the recorded histories by workflow type, kind and name."""
+    found: dict[tuple[str, str, str], list[Any]] = {}
+    for path in HISTORIES:
+        events = json.loads(path.read_text(encoding="utf-8"))["history"]["events"]
+        of = events[0]["workflowExecutionStartedEventAttributes"]["workflowType"]["name"]
+        for event in events:
+            for way, name, payloads in _inputs(event):
+                for payload in payloads:
+                    value = json.loads(base64.b64decode(payload["data"]))
+                    found.setdefault((of, way, name), []).append(value)
+    return found
+
+
+def _inputs(event: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Any]]]:
+    if started := event.get("workflowExecutionStartedEventAttributes"):
+        yield "start", "", started.get("input", {}).get("payloads", [])
+    if signaled := event.get("workflowExecutionSignaledEventAttributes"):
+        payloads = signaled.get("input", {}).get("payloads", [])
+        yield "signal", signaled["signalName"], payloads
+    if accepted := event.get("workflowExecutionUpdateAcceptedEventAttributes"):
+        given = accepted["acceptedRequest"]["input"]
+        yield "update", given["name"], given.get("args", {}).get("payloads", [])
+
+
+def valid(door: Door) -> list[Any]:
+    """Return valid inputs of the door: recorded ones, or one that the model itself makes up."""
+    if known := recorded().get((door.workflow, door.kind, door.name)):
+        return known
+    if door.model is None:
+        return [{}]
+    return [made_up(TypeAdapter(door.model).json_schema())]
+
+
+def made_up(schema: Mapping[str, Any]) -> Any:
+    """Return a document for a JSON Schema: all its properties, each with a simple value."""
+    return _value(schema, schema.get("$defs", {}), 0)
+
+
+def _value(schema: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> Any:
+    if depth > 6:
+        return None
+    if "$ref" in schema:
+        return _value(defs[schema["$ref"].rpartition("/")[2]], defs, depth + 1)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            return _value(schema[several][0], defs, depth + 1)
+    match schema.get("type"):
+        case "object":
+            properties = schema.get("properties", {})
+            return {name: _value(of, defs, depth + 1) for name, of in properties.items()}
+        case "array":
+            return [_value(schema["items"], defs, depth + 1)] if schema.get("items") else []
+        case "integer" | "number":
+            return 1
+        case "boolean":
+            return False
+        case "null":
+            return None
+        case _:
+            return "2026-01-01T00:00:00Z" if schema.get("format") == "date-time" else "a"
+
+
+def models() -> list[type[BaseModel]]:
+    """Return the models of all doors, each once."""
+    found = {door.model: None for door in doors()}
+    return [one for one in found if isinstance(one, type) and issubclass(one, BaseModel)]
