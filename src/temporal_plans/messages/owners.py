@@ -11,6 +11,7 @@ from temporal_plans.domain.plans.commands import Command, Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue
+from temporal_plans.messages.malformed import SignalArgument
 from temporal_plans.messages.plans import (
     CommandLog,
     FirstCommand,
@@ -111,6 +112,10 @@ class UninstallRequest(CompactValue):
 
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
+
+
+class UninstallMessage(UninstallRequest, SignalArgument):
+    """The request of an uninstall that arrives as a signal."""
 
 
 Message = LeaseGrant | TaskStatuses | Supersede | PlanFaults | PlanRevision

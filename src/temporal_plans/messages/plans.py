@@ -2,14 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 from pydantic import (
     AwareDatetime,
     Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
 )
 
 from temporal_plans.domain.plans.backoff import Backoff
@@ -21,7 +17,7 @@ from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.transitions import StepState
 from temporal_plans.domain.values.compressed import TEXT_LIMITS, CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, Duration, WorkflowId
-from temporal_plans.domain.values.text import shown
+from temporal_plans.messages.malformed import SignalArgument
 from temporal_plans.messages.plan_views import PlanView
 
 # --- messages between a plan and clients --------------------------------------------------------
@@ -73,28 +69,8 @@ class PlanResult(CompressibleValue):
             yield self.but(view=self.view.with_texts_of(limit), state=state)
 
 
-class CommandMessage(Command):
-    """A command that arrives as a signal.
-
-    A command that can't be read becomes a ``malformed`` one, so that the log shows it: a signal has
-    no answer, and the SDK drops arguments that it can't decode.
-    """
-
-    malformed: str = ""
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _keep_the_malformed(
-        cls, value: Any, read: ModelWrapValidatorHandler["CommandMessage"]
-    ) -> "CommandMessage":
-        try:
-            return read(value)
-        except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}"
-                for fault in error.errors(include_url=False, include_input=False)
-            )
-            return cls.model_construct(malformed=f"{faults} (got {shown(value)})")
+class CommandMessage(Command, SignalArgument):
+    """A command that arrives as a signal. A ``malformed`` one has its defaults otherwise."""
 
 
 # --- inputs, results and signals of the workflows -----------------------------------------------

@@ -24,6 +24,7 @@ from temporal_plans.domain.tasks.statuses import TaskRef
 from temporal_plans.domain.values.compressed import TEXT_LIMITS, CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, WorkflowId
 from temporal_plans.domain.values.refusal import Reason, Refusal
+from temporal_plans.messages.malformed import SignalArgument
 from temporal_plans.messages.owners import OwnerState, PlanRecord
 from temporal_plans.messages.plan_views import PlanView
 from temporal_plans.messages.plans import (
@@ -147,6 +148,10 @@ class PodCommand(CompactValue):
     tasks: tuple[str, ...] = Field(default=(), max_length=100)
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
+
+
+class PodCommandMessage(PodCommand, SignalArgument):
+    """A pod command that arrives as a signal. A ``malformed`` one has no pod."""
 
 
 class PodCommandResult(CompactValue):

@@ -17,15 +17,15 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from temporal_plans.domain.kinds import KINDS
-from temporal_plans.domain.values.model import kebab
-from temporal_plans.domain.values.refusal import Reason
-from temporal_plans.loading.forms.complaints import (
+from temporal_plans.domain.values.complaints import (
     Location,
     complaints,
     dotted,
     model_at,
     unknown_keys,
 )
+from temporal_plans.domain.values.model import kebab
+from temporal_plans.domain.values.refusal import Reason
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

@@ -32,6 +32,7 @@ from temporal_plans.messages.owners import OwnerState, PlanBegin, PlanRecord, Un
 from temporal_plans.messages.plans import PhasePut, PlanInput, PlanReport, PlanRevision
 from temporal_plans.messages.services import (
     PodCommand,
+    PodCommandMessage,
     PodCommandResult,
     ServiceInput,
     ServiceResult,
@@ -60,6 +61,7 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
 
     kind = "service"
     removal_plan = DEPLOY
+    commands = ("uninstall", *PodVerb)
 
     @workflow.init
     def __init__(self, input: ServiceInput) -> None:
@@ -253,6 +255,12 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
     def check_pod(self, verb: PodVerb, command: PodCommand) -> None:
         self.refuse_when_uninstalling()
         self._pods.check(verb, command, self._spec)
+
+    async def pod_signal(self, verb: PodVerb, command: PodCommandMessage) -> None:
+        if command.malformed:
+            self.record_problem(verb, command.malformed)
+        else:
+            await self.pod_command(verb, command, "signal")
 
     async def pod_command(self, verb: PodVerb, command: PodCommand, via: str) -> PodCommandResult:
         await workflow.wait_condition(lambda: self.begun)

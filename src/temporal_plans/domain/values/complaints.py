@@ -1,4 +1,4 @@
-"""Converts pydantic's errors into problems with the paths and terms of the file."""
+"""Converts pydantic's errors into problems with the paths and terms of our files and messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType, UnionType
