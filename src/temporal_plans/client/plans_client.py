@@ -460,7 +460,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         try:
             await self._gateway.result_of(plan_id, PlanResult)
         except Unreadable as failed:
-            return str(failed)
+            return failed.why or str(failed)
         return ""
 
     async def _command_unstarted(self, plan_id: str, verb: Verb, command: Command) -> Outcome:
