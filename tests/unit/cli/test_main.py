@@ -247,6 +247,28 @@ def test_wrong_usage_ends_with_2(run: Run, arguments: tuple[str, ...], tmp_path:
     assert ran.out == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("dev", "--agents", "x"), "'--agents': must be a whole number (found \"x\")"),
+        (("dev", "--agents", "0"), "'--agents': must be 1 or more (found \"0\")"),
+        (("agent", "--cpus", "x"), "'--cpus': must be a number (found \"x\")"),
+        (("logs", "a", "--tail", "q"), "'--tail': must be a whole number (found \"q\")"),
+        (
+            ("config", "show", "--format", "xml"),
+            "'--format' / '-o': 'xml' is not one of 'yaml', 'json'",
+        ),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, tuple) else "",
+)
+def test_a_wrong_value_is_told_in_our_words(
+    run: Run, arguments: tuple[str, ...], expected: str
+) -> None:
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert ran.err.rstrip().endswith(f"Error: Invalid value for {expected}")
+
+
 def test_settings_that_contradict_each_other_are_usage(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
