@@ -495,6 +495,21 @@ Parameters:
     )
 
 
+def test_validate_names_an_unknown_strategy_also_when_other_things_are_wrong(
+    run: Run, tmp_path: Path
+) -> None:
+    """It may be a developer's own, so alone it is no problem of the file."""
+    path = tmp_path / "plan.yml"
+    path.write_text("name: x\nphases:\n  a: {strategy: seral, steps: {w: {sleep: 1x}}}\n")
+    wrong = run("validate", str(path))
+    assert wrong.code == 1
+    assert "phases.a.steps.w.sleep.duration: must be a duration" in wrong.err
+    assert "phases.a.strategy: unknown strategy" in wrong.err
+    assert "did you mean serial? (one of your own: register it on the worker)" in wrong.err
+    path.write_text("name: x\nphases:\n  a: {strategy: own-way, steps: {w: {sleep: 1s}}}\n")
+    assert run("validate", str(path)).code == 0
+
+
 def test_validate_shows_what_deploy_will_be_after_the_first_time(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "svc.yml"
     path.write_text(

@@ -44,7 +44,7 @@ def validate_file_as_json(file: ServiceFileOptions) -> int:
 
 
 def _plan_facts(path: Path) -> dict[str, object]:
-    spec = load_plan(path)
+    spec = _loaded(path)
     custom_strategies(spec, source=path.name)
     unknown = plan_problems(spec, strategies=NAMES, step_kinds=())
     shown = not any("strategy" in problem.field for problem in unknown)
@@ -95,8 +95,28 @@ def _update(spec: ServiceSpec) -> list[PlanSpec]:
     return [generate(spec, completed_before=True)[0].but(name=UPDATE)]
 
 
+def _loaded(path: Path) -> PlanSpec:
+    """Load a plan. Raises SpecError with all problems; where there are some, names that only a
+    worker of one's own can know are among them."""
+    try:
+        return load_plan(path)
+    except SpecError as sure:
+        try:
+            load_plan(path, strategies=NAMES, step_kinds=())
+        except SpecError as every:
+            raise SpecError(
+                [one if one in sure.reasons else _or_registered(one) for one in every.reasons],
+                source=path.name,
+            ) from None
+        raise
+
+
+def _or_registered(reason: Reason) -> Reason:
+    return reason.but(fix=f"{reason.fix} (one of your own: register it on the worker)".strip())
+
+
 def _plan(path: Path) -> int:
-    spec = load_plan(path)
+    spec = _loaded(path)
     custom = custom_strategies(spec, source=path.name)
     unknown = plan_problems(spec, strategies=NAMES, step_kinds=())
     print_line(f"{path.name}: plan {spec.name!r} with {_count(len(spec.phases), 'phase')}")
