@@ -167,6 +167,7 @@ def _execute(
 ) -> None:
     """Execute the command and print its outcome; exit with 1 if it changed nothing. With ``wait``
     follow the plan to its end then."""
+    from temporal_plans.cli.actions.prospects import tell_what_stops
     from temporal_plans.cli.actions.running import call_client_until_interrupted
     from temporal_plans.cli.actions.showing import wait_for_plan
     from temporal_plans.cli.inputs.durations import timeout_of
@@ -189,6 +190,8 @@ def _execute(
             return 1
         if not json:
             print_line(done_text(plan, verb, command))
+        if verb.begins_a_run and not (json or wait):
+            return await tell_what_stops(client, plan_id)
         return await wait_for_plan(client, plan_id, quiet=json, timeout=limit) if wait else 0
 
     raise typer.Exit(call_client_until_interrupted(flags, execute))
