@@ -321,15 +321,18 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
     async def _explain_open(
         self, records: Iterable[PlanRecord]
     ) -> tuple[dict[str, Explanations], dict[str, str]]:
-        """Explain the plans that are not complete and were started; return the errors of plans that
-        do not answer beside them."""
+        """Explain the plans that are not complete and were started, and standing plans that are
+        interrupted; return the errors of plans that do not answer beside them."""
         plans: dict[str, Explanations] = {}
         silent: dict[str, str] = {}
         for record in records:
-            if record.run == 0 or record.status is Status.COMPLETE:
+            idle = record.status is Status.COMPLETE
+            if record.run == 0 or (idle and not record.open):
                 continue
             try:
-                plans[record.name] = await self.explain(record.workflow_id)
+                explained = await self.explain(record.workflow_id)
+                if not idle or any(one.remedy for one in explained.explanations):
+                    plans[record.name] = explained
             except PlansError as error:
                 silent[record.name] = str(error)
         return plans, silent
@@ -452,7 +455,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         try:
             return PlanRun(await self._query_plan(plan_id, "status", PlanView), ended, why)
         except (Refused, WorkerUnreachable) as error:
-            end = "has ended" if ended is None else f"was {ended.value}" if not why else "failed"
+            end = "has ended" if ended is None else ended.clause
             text = why or f"its tree can't be read ({error})"
             raise Unreadable(f"plan {plan_id!r} {end}: {text}") from error
 

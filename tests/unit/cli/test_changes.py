@@ -64,7 +64,7 @@ HALF = view(Status.COMPLETE, Status.PENDING, Status.IN_PROGRESS, Status.IN_PROGR
         pytest.param(
             PlanRun(HALF),
             PlanRun(HALF, Ended.FAILED, "no such strategy"),
-            ["deploy was failed: no such strategy"],
+            ["deploy has failed: no such strategy"],
             id="ended-early",
         ),
     ],

@@ -168,12 +168,31 @@ def test_a_recovery_that_waits_for_a_lost_agent(run: Run, gateway: FakeGateway) 
         pod="hello-0",
     )
     explained(gateway, "recovery", waits)
-    assert "temporal plan pod replace" not in run("explain", "recovery").out
+    alive = run("explain", "recovery").out
+    assert "start that agent again" not in alive
+    assert "pod hello-0 is bound to agent a1 by its reservation and its data (volume data)" in alive
+    assert "without it, on another agent, with an empty volume: temporal plan pod replace" in alive
     pool(gateway, AgentState.LOST)
     out = run("explain", "recovery").out
     assert "which is LOST; start that agent again" in out
     assert "temporal plan pod replace hello-0 -s hello-world" in out
     assert "temporal plan remove-agent a1 --force" in out
+
+
+def test_a_recovery_that_is_stopped_and_has_nothing_to_do(run: Run, gateway: FakeGateway) -> None:
+    idle = Explanation(
+        status=Status.COMPLETE, cause=Cause.COMPLETE, text="it is interrupted", remedy=("continue",)
+    )
+    explained(gateway, "recovery", idle)
+    record = service_status("hello-world", "recovery").plans[0]
+    complete = record.but(open=True, run=1, status=Status.COMPLETE)
+    answering(gateway, status=service_status("hello-world", complete).but(tasks=1, running=1))
+    out = run("explain").out
+    assert "it is interrupted" in out
+    assert "to continue: temporal plan continue recovery -s hello-world" in out
+    explained(gateway, "recovery", idle.but(remedy=()))
+    answering(gateway, status=service_status("hello-world", complete).but(tasks=1, running=1))
+    assert run("explain").out.startswith("Nothing is wrong")
 
 
 def test_a_task_that_fails_again_and_again(run: Run, gateway: FakeGateway) -> None:

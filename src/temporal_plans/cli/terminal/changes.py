@@ -33,7 +33,7 @@ def changes(before: PlanRun | None, after: PlanRun) -> list[str]:
     lines += [f"waiting: {text}" for text in after.view.waiting if text not in waiting]
     lines += [f"error: {text}" for text in after.view.errors if text not in errors]
     if after.cut_short:
-        lines.append(f"{after.view.name} was {after.cut_short}" + (after.why and f": {after.why}"))
+        lines.append(f"{after.view.name} {after.ending}" + (after.why and f": {after.why}"))
     return lines
 
 

@@ -89,6 +89,12 @@ class Ended(Enum):
     CONTINUED_AS_NEW = "continued as new"
     TIMED_OUT = "timed out"
 
+    @property
+    def clause(self) -> str:
+        """The end as a part of a sentence: "was terminated", "has failed"."""
+        own = self in (Ended.COMPLETED, Ended.FAILED, Ended.TIMED_OUT)
+        return f"has {self.value}" if own else f"was {self.value}"
+
 
 @dataclass(frozen=True)
 class Execution:

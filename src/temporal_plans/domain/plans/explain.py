@@ -170,11 +170,13 @@ def explain(board: PlanBoard, phase: int | None, step: int | None) -> Explanatio
 def _plan(board: PlanBoard) -> Iterator[Explanation]:
     if board.complete:
         text = "the plan is complete"
+        waits = board.standing and board.interrupted
         if board.standing:
             text = f"{text}, and is ready for new phases"
-            if board.interrupted:
+            if waits:
                 text = f"{text}; it is interrupted, so they will wait for continue"
-        yield Explanation(status=Status.COMPLETE, cause=Cause.COMPLETE, text=text)
+        remedy = (Verb.CONTINUE,) if waits else ()
+        yield Explanation(status=Status.COMPLETE, cause=Cause.COMPLETE, text=text, remedy=remedy)
         return
     for fault in board.faults:
         yield Explanation(status=board.status, cause=Cause.ERROR, text=fault)
