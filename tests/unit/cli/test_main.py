@@ -259,7 +259,6 @@ def test_wrong_usage_ends_with_2(run: Run, arguments: tuple[str, ...], tmp_path:
             "'--format' / '-o': 'xml' is not one of 'yaml', 'json'",
         ),
     ],
-    ids=lambda part: " ".join(part) if isinstance(part, tuple) else "",
 )
 def test_a_wrong_value_is_told_in_our_words(
     run: Run, arguments: tuple[str, ...], expected: str

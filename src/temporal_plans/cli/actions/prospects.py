@@ -27,8 +27,9 @@ async def tell_what_stops(client: PlansClient, plan_id: str) -> int:
 
 def _hindrances(run: PlanRun) -> list[str]:
     if run.view.errors:
-        more = f" (and {len(run.view.errors) - 1} more)" if len(run.view.errors) > 1 else ""
-        error = shortened(" ".join(run.view.errors[0].split()), 300)
+        first, *others = run.view.errors
+        more = f" (and {len(others)} more)" if others else ""
+        error = shortened(" ".join(first.split()), 300)
         return [f"Note: it stays in ERROR, which no restart removes: {error}{more}"]
     if run.ended is None and run.view.waiting:
         return ["Note: it waits:", *(f"- {text}" for text in run.view.waiting)]

@@ -294,5 +294,6 @@ def _pool_change_refusal(pool: str, wanted: str) -> Reason:
 
 def _first_of(problems: tuple[Reason, ...]) -> str:
     """Return the first problem on one line, and the number of others."""
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return shortened(" ".join(str(problems[0]).split()), _PROBLEM_LIMIT) + more
+    first, *others = problems
+    more = f" (and {len(others)} more)" if others else ""
+    return shortened(" ".join(str(first).split()), _PROBLEM_LIMIT) + more
