@@ -1,7 +1,7 @@
 """Signals that can't be read.
 
 A signal has no answer, and the SDK drops arguments that it can't decode: a mistyped key would have
-no effect, and nobody would hear of it.
+no effect, and its sender no notice.
 """
 
 from typing import Any, Self
