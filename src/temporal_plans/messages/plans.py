@@ -225,6 +225,8 @@ class PhaseInput(CompressibleValue):
     steps that hold their asset, and ``unreported``, the steps whose change was not reported to the
     plan. ``pace`` is the minimal interval between two reports. ``token`` identifies this start of
     the phase among starts with the same id: phase and plan ignore messages with another token.
+    ``reserving``: steps that reserve resources read PREPARED until then. It is false in phases that
+    were started before this field existed: there they read STARTING.
     """
 
     index: int
@@ -232,6 +234,7 @@ class PhaseInput(CompressibleValue):
     spec: PhaseSpec
     state: PhaseState
     inline: bool = False
+    reserving: bool = False
     permitted: bool = True
     arguments: dict[str, str] = {}
     backoff: Backoff = Backoff()
@@ -296,10 +299,12 @@ class PhaseOrders(CompressibleValue):
 
 
 class StepInput(CompactValue):
-    """Input of a Step workflow, always from its Phase. ``token`` as in PhaseInput."""
+    """Input of a Step workflow, always from its Phase. ``token`` and ``reserving`` as in
+    PhaseInput."""
 
     index: int
     token: str = ""
+    reserving: bool = False
     order: int = 0
     permitted: bool = True
     spec: StepSpec

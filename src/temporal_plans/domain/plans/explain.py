@@ -333,6 +333,8 @@ def _by_status(state: StepState) -> tuple[Cause, str] | None:
     """Return the cause that the status alone gives; None when it gives none."""
     if state.complete:
         return Cause.COMPLETE, "was forced to complete" if state.forced else "is complete"
+    if state.status is Status.PREPARED and not state.reason:
+        return Cause.RUNNING, "asks for resources"
     if state.status is Status.PREPARED:
         return Cause.OFFER, f"waits for resources: {state.reason}"
     if state.delayed_until is not None:

@@ -237,7 +237,7 @@ class Phase:
             on_end=self._step_ended,
         )
         if not self._input.inline:
-            self._set(index, assumed(spec, state, workflow.now()))
+            self._set(index, assumed(spec, state, workflow.now(), self._input.reserving))
 
     # --- changes of steps ---
 

@@ -316,6 +316,7 @@ class Plan(PlanVerbs):
             spec=phase.spec,
             state=phase.state,
             inline=self._input.steps == "inline",
+            reserving=True,
             permitted=permitted,
             arguments=self._arguments,
             backoff=self._input.backoff,

@@ -52,6 +52,7 @@ def run_child(
         StepInput(
             index=index,
             token=new_token(),
+            reserving=phase.reserving,
             spec=spec,
             state=state,
             arguments=arguments,
