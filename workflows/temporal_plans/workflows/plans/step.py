@@ -94,7 +94,7 @@ class Step:
             await self._launch_settled()
         while (fields := _reported_fields(self._machine.state)) != self._last_reported:
             self._last_reported = fields
-            state = self._machine.state.but(tasks={})
+            state = self._machine.state.mirrored
             if not state.complete:
                 delta = StepDelta(
                     token=self._input.token,
