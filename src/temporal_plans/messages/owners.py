@@ -34,7 +34,8 @@ class PlanRecord(CompactValue):
     """A service's record of one of its plans.
 
     ``run`` is the number of its starts; ``superseded``: it ended because another run took its
-    place; ``dropped``: the service no longer has this plan, and its workflow was asked to end.
+    place; ``dropped``: the service no longer has this plan, and its workflow was asked to end;
+    ``resting`` and ``stopped`` as in PlanReport.
     """
 
     name: str
@@ -46,6 +47,8 @@ class PlanRecord(CompactValue):
     changed: datetime | None = None
     superseded: bool = False
     dropped: bool = False
+    resting: bool = False
+    stopped: bool = False
 
 
 class StartPlan(Command):

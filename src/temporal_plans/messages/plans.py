@@ -25,13 +25,15 @@ from temporal_plans.messages.plan_views import PlanView
 
 class LogEntry(CompactValue):
     """An entry of a command log: the command, who gave it, why, how it arrived, and its outcome;
-    for a failure of developers' code its ``trace``. ``mark`` is that of the command."""
+    for a failure of developers' code its ``trace``. ``force`` and ``mark`` are those of the
+    command."""
 
     at: datetime
     verb: str
     phase: str = ""
     step: str = ""
     parameters: dict[str, str] = {}
+    force: bool = False
     by: str = ""
     reason: str = ""
     mark: str = ""
@@ -93,7 +95,8 @@ class OwnerContext(CompactValue):
     ``owner`` is the owner's name, ``workflow_id`` the id of its workflow, and ``starter`` the first
     run id of that: another workflow of the same id numbers its runs of the plan (``run``) from 1
     as well. ``priority``: the plan with the lower number gets an asset first. ``pods`` is set when
-    the plan's steps may work on pods.
+    the plan's steps may work on pods. ``follows_rest``: the owner needs to know when the plan rests
+    (``PlanReport.resting``), also while its status stays the same.
     """
 
     owner: str
@@ -103,6 +106,7 @@ class OwnerContext(CompactValue):
     starter: str = ""
     priority: int = 0
     pods: PodContext | None = None
+    follows_rest: bool = False
 
 
 class EngineInput(CompactValue):
@@ -201,6 +205,9 @@ class PhaseInput(CompressibleValue):
     steps that hold their asset, and ``unreported``, the steps whose change was not reported to the
     plan. ``pace`` is the minimal interval between two reports. ``token`` identifies this start of
     the phase among starts with the same id: phase and plan ignore messages with another token.
+    ``reserving``: steps that reserve resources read PREPARED until then. It is false in phases that
+    were started before this field existed: there they read STARTING. ``stops_on_error`` as in
+    PhaseBoard.
     """
 
     index: int
@@ -208,6 +215,8 @@ class PhaseInput(CompressibleValue):
     spec: PhaseSpec
     state: PhaseState
     inline: bool = False
+    reserving: bool = False
+    stops_on_error: bool = False
     permitted: bool = True
     arguments: dict[str, str] = {}
     backoff: Backoff = Backoff()
@@ -272,10 +281,12 @@ class PhaseOrders(CompressibleValue):
 
 
 class StepInput(CompactValue):
-    """Input of a Step workflow, always from its Phase. ``token`` as in PhaseInput."""
+    """Input of a Step workflow, always from its Phase. ``token`` and ``reserving`` as in
+    PhaseInput."""
 
     index: int
     token: str = ""
+    reserving: bool = False
     order: int = 0
     permitted: bool = True
     spec: StepSpec
@@ -308,8 +319,10 @@ class StepOrder(CompactValue):
     """Signal ``order`` from a Phase to a running Step.
 
     ``state`` is the step's new state, ``permitted`` whether it may start an attempt; ``leave`` asks
-    it to end with its state as soon as no work is lost by that. ``number`` counts the orders that
-    have a state; ``token`` as in PhaseInput.
+    it to end with its state as soon as no work is lost by that. ``halt`` has the step cancel its
+    attempt, for this reason, and reset itself, which its parents can't do: what it keeps, and
+    whether it is complete by now, only the step knows. ``number`` counts the orders that have a
+    state; ``token`` as in PhaseInput.
     """
 
     number: int = 0
@@ -317,6 +330,7 @@ class StepOrder(CompactValue):
     state: StepState | None = None
     permitted: bool = True
     leave: bool = False
+    halt: str = ""
 
 
 # --- messages between plans and their owner -----------------------------------------------------
@@ -348,7 +362,9 @@ class PlanReport(CompressibleValue):
     ``incomplete`` are its phases that are not complete, and ``revision`` is the last revision that
     was applied. ``run`` and ``starter`` come from the plan's OwnerContext; ``run_id`` is the
     workflow run that reports. ``forced``, at the end, are the steps (``phase/step``) that an
-    operator forced to complete.
+    operator forced to complete. ``resting``: nothing is at work, and nothing begins before the next
+    command; ``stopped``: it is interrupted, with every step as if it had never begun. An owner with
+    ``OwnerContext.follows_rest`` gets a report when one of the two changes.
     """
 
     plan: str
@@ -362,3 +378,5 @@ class PlanReport(CompressibleValue):
     revision: int = 0
     run_id: str = ""
     forced: tuple[str, ...] = ()
+    resting: bool = False
+    stopped: bool = False

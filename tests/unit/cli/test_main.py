@@ -137,6 +137,15 @@ def test_commands(
     assert (given.reason, given.by) == ("why", "me")
 
 
+@pytest.mark.parametrize("verb", ["restart", "stop"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_command_may_be_forced(run: Run, gateway: FakeGateway, verb: str, force: bool) -> None:
+    assert run(verb, "deploy", *(["--force"] if force else [])).code == 0
+    [call] = gateway.told
+    assert isinstance(call.argument, Command)
+    assert call.argument.force is force
+
+
 def test_parameters_are_split_at_the_first_equals_sign(run: Run, gateway: FakeGateway) -> None:
     assert run("start", "deploy", "-p", "A=b=c", "--param", "B=").code == 0
     [call] = gateway.told
@@ -455,6 +464,12 @@ def test_log(run: Run, gateway: FakeGateway) -> None:
         "cmd",
     ]
     assert dropped == "(3 older commands are no longer kept)"
+
+
+def test_the_log_shows_force(run: Run, gateway: FakeGateway) -> None:
+    entry = LogEntry(at=THEN, verb="restart", force=True, via="update", outcome=DONE)
+    gateway.workflows["hello-world/deploy"].answers["log"] = CommandLog(entries=(entry,))
+    assert " restart --force " in run("log", "deploy").out
 
 
 # --- files --------------------------------------------------------------------------------------

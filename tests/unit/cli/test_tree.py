@@ -161,3 +161,13 @@ def test_a_folded_phase_counts_what_is_not_shown() -> None:
 def test_a_small_plan_is_shown_whole() -> None:
     view = reference_plan()
     assert fitting(view, now=START, height=7) == tree(view, now=START)
+
+
+def test_a_halt_and_the_need_for_force_are_noted() -> None:
+    view = plan(Status.ERROR).but(halted="step a of phase p is in error", reentrant=False)
+    assert [line.plain for line in notes(PlanRun(view)) if line.plain] == [
+        "Halted:",
+        "- nothing more begins: step a of phase p is in error",
+        "Not reentrant: restart and stop need --force.",
+    ]
+    assert notes(PlanRun(plan(Status.COMPLETE).but(reentrant=False), Ended.COMPLETED)) == []

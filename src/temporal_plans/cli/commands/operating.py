@@ -8,6 +8,7 @@ from temporal_plans.cli.commands import offer
 from temporal_plans.cli.inputs.flags import (
     ByOption,
     ConnectionFlags,
+    ForceOption,
     JsonOption,
     ParameterOption,
     PhaseArgument,
@@ -63,6 +64,7 @@ def start(
 def stop(
     flags: ConnectionFlags,
     plan: PlanArgument,
+    force: ForceOption = False,
     reason: ReasonOption = "",
     by: ByOption = None,
     json: JsonOption = False,
@@ -71,7 +73,7 @@ def stop(
     """Interrupt a plan and reset its steps; running tasks keep running."""
     from temporal_plans.domain.plans.commands import Command, Verb
 
-    command = Command(reason=reason, by=_author(by))
+    command = Command(force=force, reason=reason, by=_author(by))
     _execute(flags, service, plan, Verb.STOP, command, json=json)
 
 
@@ -113,6 +115,7 @@ def restart(
     plan: PlanArgument,
     phase: PhaseArgument = "",
     step: StepArgument = "",
+    force: ForceOption = False,
     wait: WaitOption = False,
     timeout: TimeoutOption = None,
     reason: ReasonOption = "",
@@ -127,7 +130,7 @@ def restart(
     """
     from temporal_plans.domain.plans.commands import Command, Verb
 
-    command = Command(phase=phase, step=step, reason=reason, by=_author(by))
+    command = Command(phase=phase, step=step, force=force, reason=reason, by=_author(by))
     _execute(flags, service, plan, Verb.RESTART, command, json=json, wait=wait, timeout=timeout)
 
 

@@ -208,6 +208,10 @@ def _text_check(limit: int) -> Callable[[str | None], str | None]:
     return checked
 
 
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Also a plan that has begun and is not reentrant; logged."),
+]
 ReasonOption = Annotated[
     str,
     typer.Option(

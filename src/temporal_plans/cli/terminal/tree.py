@@ -84,6 +84,11 @@ def notes(run: PlanRun) -> list[Text]:
     if run.view.errors:
         lines += [Text(), Text("Errors:", style="bold red")]
         lines += [Text(f"- {one_line(error)}") for error in run.view.errors]
+    if run.view.halted and not run.cut_short:
+        lines += [Text(), Text("Halted:", style="red")]
+        lines.append(Text(f"- nothing more begins: {one_line(run.view.halted)}"))
+    if not run.view.reentrant and run.ended is None:
+        lines += [Text(), Text("Not reentrant: restart and stop need --force.", style="dim")]
     idle = run.complete and run.ended is None  # a standing plan, which has nothing to do now
     if run.view.waiting and (idle or not run.at_rest):
         lines += [Text(), Text("Waiting:", style="yellow")]

@@ -109,6 +109,7 @@ async def _new_run(gateway: Gateway, plan_id: str, verb: Verb, command: Command)
         at=datetime.now(UTC),
         verb=verb,
         parameters=command.parameters,
+        force=command.force,
         by=command.by,
         reason=command.reason,
         via="start",
