@@ -90,8 +90,15 @@ class AgentTask:
 
     @property
     def may_have_strays(self) -> bool:
-        """Whether its supervisor may have been killed before it ended all processes."""
-        return not self.swept and self.directory.was_started and self.directory.exit is None
+        """Whether its supervisor may have been killed before it ended all processes, or its checks,
+        which the supervisor does not know, may have left some."""
+        if self.swept or not self.directory.was_started:
+            return False
+        return self.has_checks or self.directory.exit is None
+
+    @property
+    def has_checks(self) -> bool:
+        return self.record.health_check is not None or self.record.readiness_check is not None
 
     def is_launch_of(self, other: "AgentTask") -> bool:
         """Whether both are launches of one task in one place. The place is unknown when the record

@@ -317,6 +317,7 @@ class TaskRunner:
         while True:
             run_state = run_state_of(task.directory)
             if run_state is RunState.ENDED and (exit := task.directory.exit) is not None:
+                await self._end_checks(task)
                 await self._report_end(task, exit_ending(exit, task.kill))
                 return
             if run_state is RunState.SUPERVISED:
@@ -331,6 +332,16 @@ class TaskRunner:
                 left = await self._places.end_strays([task])
                 await self._report_end(task, gone_ending(task, left))
                 return
+
+    async def _end_checks(self, task: AgentTask) -> None:
+        """Stop the checks of a task that has ended, and kill what they have left."""
+        if not task.has_checks:
+            return
+        checks = task.monitors - {asyncio.current_task()}
+        for check in checks:
+            check.cancel()
+        await asyncio.gather(*checks, return_exceptions=True)
+        await self._places.end_strays([task])
 
     # --- killing --------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class TaskChecks:
 
     def start(self, task: AgentTask) -> None:
         record = task.record
-        if task.has_ended or (record.health_check is None and record.readiness_check is None):
+        if task.has_ended or not task.has_checks:
             return
         if (started := start_of(task.directory)) is None:
             return
