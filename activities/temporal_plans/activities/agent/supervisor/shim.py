@@ -316,6 +316,7 @@ class Supervisor:
             "signal": -code if code is not None and code < 0 else None,
             "killed": self._killed,
             "at": time.time(),
+            "supervisor": os.getpid(),
         }
 
 
