@@ -27,6 +27,7 @@ class AgentTask:
         self.problem = problem
         """what could not be read of its launch record when it was adopted"""
         self.first_sequence = 1
+        """the lowest sequence of a new status"""
         self.adopting = False
         """an earlier agent left it, and this agent has yet to find out in what state"""
         self.holds_place = False

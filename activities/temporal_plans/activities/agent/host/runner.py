@@ -73,6 +73,10 @@ _LATE_START_POLL_INTERVAL = 0.5
 
 _DELETING_THREADS = 2
 
+_UNSAVED_LIMIT = 1000
+"""Statuses that an earlier agent may have sent and not saved, as on a full disk: one with the
+sequence of another is ignored by its receivers."""
+
 Progress = Callable[[str], None]
 
 
@@ -136,6 +140,7 @@ class TaskRunner:
         task = AgentTask(directory, found.record, found.problem)
         self._tasks[found.record.task_id] = task
         task.latest = directory.status
+        task.first_sequence = (task.latest.sequence if task.latest else 0) + _UNSAVED_LIMIT
         if "status.json" in directory.unreadable:
             task.first_sequence = _sequence_above_all()
         task.adopting = True

@@ -50,7 +50,7 @@ class StatusReports:
                 task_id=record.task_id,
                 name=record.name,
                 state=state,
-                sequence=before.sequence + 1 if before else task.first_sequence,
+                sequence=max(task.first_sequence, before.sequence + 1 if before else 0),
                 at=datetime.now(UTC),
                 message=task.redactor.text(message),
                 exit_code=exit_code,
