@@ -140,11 +140,9 @@ async def test_a_record_of_another_task_harms_neither(
     record = (agent.directory(other).path / name).read_bytes()
     (agent.directory(mine).path / name).write_bytes(record)
     agent.begin()
-    for task_id in tasks:
-        seen = [TaskState.RUNNING]
-        await eventually(
-            lambda task_id=task_id, seen=seen: agent.states(task_id)[-1:] == seen, "adopted"
-        )
+    await eventually(
+        lambda: all(agent.states(one)[-1:] == [TaskState.RUNNING] for one in tasks), "adopted"
+    )
     killed = await agent.kill(mine, 0)
     assert (killed.task_id, killed.state) == (mine, TaskState.KILLED)
     assert (alive(tasks[mine]), alive(tasks[other])) == (False, True)

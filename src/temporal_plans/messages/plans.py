@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     Field,
     ModelWrapValidatorHandler,
@@ -20,8 +22,8 @@ from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.transitions import StepState
 from temporal_plans.domain.values.compressed import TEXT_LIMITS, CompressibleValue
-from temporal_plans.domain.values.model import CompactValue, Duration, WorkflowId
-from temporal_plans.domain.values.text import shown
+from temporal_plans.domain.values.model import CompactValue, Duration, Name, WorkflowId
+from temporal_plans.domain.values.text import shortened, shown
 from temporal_plans.messages.plan_views import PlanView
 
 # --- messages between a plan and clients --------------------------------------------------------
@@ -203,11 +205,15 @@ class PhasePut(CompactValue):
     state: PhaseState = PhaseState()
 
 
+_Fault = Annotated[str, AfterValidator(partial(shortened, limit=1000))]
+"""A plan carries its errors from run to run."""
+
+
 class PlanFaults(CompactValue):
     """Signal ``faults`` from a Service to its plan: the errors of a refused configuration; empty
     when they are fixed. A plan with errors has the status ERROR, and continues its work."""
 
-    errors: tuple[str, ...] = ()
+    errors: tuple[_Fault, ...] = Field(default=(), max_length=1000)
 
 
 class Supersede(CompactValue):
@@ -375,14 +381,14 @@ class PlanReport(CompressibleValue):
     operator forced to complete.
     """
 
-    plan: str
+    plan: Name
     run: int = 0
-    starter: str = ""
-    workflow_id: str
+    starter: Name = ""
+    workflow_id: WorkflowId
     status: Status
     open: bool = True
     superseded: bool = False
     incomplete: tuple[str, ...] = ()
     revision: int = 0
-    run_id: str = ""
+    run_id: Name = ""
     forced: tuple[str, ...] = ()
