@@ -22,8 +22,8 @@ ACTIVITIES_LIMIT = 1500
 there are more."""
 
 UNKNOWN_LIMIT = 500
-"""Pending kills above which tasks are not killed that the service has never launched: whoever may
-signal can report any number of them."""
+"""Pending kills above which tasks are not killed that the service has never launched: every client
+that may signal can report any number of them."""
 
 
 class Kills:

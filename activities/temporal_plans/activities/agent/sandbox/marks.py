@@ -2,7 +2,7 @@
 
 A process can overwrite its environment, leave its session and close its files, but only root can
 drop a group. So all processes of a task that is not root keep the marks of its sandbox, and so do
-those of its checks, whoever their parent is. No file belongs to these groups.
+those of its checks, with any parent. No file belongs to these groups.
 
 Linux permits any group id; a container whose user namespace maps fewer has no marks.
 """
