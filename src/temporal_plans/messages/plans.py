@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     Field,
 )
@@ -16,7 +19,8 @@ from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.transitions import StepState
 from temporal_plans.domain.values.compressed import TEXT_LIMITS, CompressibleValue
-from temporal_plans.domain.values.model import CompactValue, Duration, WorkflowId
+from temporal_plans.domain.values.model import CompactValue, Duration, Name, WorkflowId
+from temporal_plans.domain.values.text import shortened
 from temporal_plans.messages.malformed import SignalArgument
 from temporal_plans.messages.plan_views import PlanView
 
@@ -183,11 +187,15 @@ class PhasePut(CompactValue):
     state: PhaseState = PhaseState()
 
 
+_Fault = Annotated[str, AfterValidator(partial(shortened, limit=1000))]
+"""A plan carries its errors from run to run."""
+
+
 class PlanFaults(CompactValue):
     """Signal ``faults`` from a Service to its plan: the errors of a refused configuration; empty
     when they are fixed. A plan with errors has the status ERROR, and continues its work."""
 
-    errors: tuple[str, ...] = ()
+    errors: tuple[_Fault, ...] = Field(default=(), max_length=1000)
 
 
 class Supersede(CompactValue):
@@ -367,16 +375,16 @@ class PlanReport(CompressibleValue):
     ``OwnerContext.follows_rest`` gets a report when one of the two changes.
     """
 
-    plan: str
+    plan: Name
     run: int = 0
-    starter: str = ""
-    workflow_id: str
+    starter: Name = ""
+    workflow_id: WorkflowId
     status: Status
     open: bool = True
     superseded: bool = False
     incomplete: tuple[str, ...] = ()
     revision: int = 0
-    run_id: str = ""
+    run_id: Name = ""
     forced: tuple[str, ...] = ()
     resting: bool = False
     stopped: bool = False

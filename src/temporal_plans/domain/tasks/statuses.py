@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from temporal_plans.domain.values.model import AgentId, CompactValue
+from temporal_plans.domain.values.model import AgentId, CompactValue, Name
 from temporal_plans.domain.values.queues import AgentQueue
 
 
@@ -45,7 +45,7 @@ class TaskRef(CompactValue):
     """A launched task, the agent that it was launched on, and the task queue on which it can be
     killed; empty when unknown: then it can't be killed."""
 
-    task_id: str
+    task_id: Name
     agent: AgentId
     queue: AgentQueue = ""
 
@@ -59,8 +59,8 @@ class TaskStatus(CompactValue):
     those of the reporting agent.
     """
 
-    task_id: str
-    name: str
+    task_id: Name
+    name: Name
     state: TaskState
     sequence: int
     at: datetime

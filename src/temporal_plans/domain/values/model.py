@@ -120,6 +120,9 @@ def build_all() -> None:
 WorkflowId = Annotated[str, StringConstraints(max_length=1000)]
 """Temporal refuses longer ids, so a signal to such an id would always fail."""
 
+Name = Annotated[str, StringConstraints(max_length=1000)]
+"""A name or an id that workflows carry from run to run."""
+
 AgentId = Annotated[str, StringConstraints(max_length=200)]
 """The id of an agent. Ids of activities contain it."""
 

@@ -79,8 +79,8 @@ async def run_agent(client: Client, settings: AgentSettings, *, stop: asyncio.Ev
         with _in_words(work_dir):
             info = _agent_info(settings, work_dir, boot, cgroups)
             runner.start()
-        registration = Registration(client, info, runner.ports_in_use)
-        runner.report_ports = registration.report_ports
+        registration = Registration(client, info, runner.ports.in_use)
+        runner.ports.report = registration.report_ports
         try:
             if await _register_unless_stopped(registration, stop):
                 await _run_worker(client, settings, activities, registration, stop)
