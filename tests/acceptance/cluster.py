@@ -20,7 +20,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from acceptance import real_tasks
+from acceptance.clock import Clock
 from acceptance.programs import Member, Program, Said, Server, run
+from acceptance.proxy import Proxy
 from pauses import PATIENCE, Pauses
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
@@ -58,8 +60,15 @@ every second takes a twentieth of a processor."""
 class Cluster:
     """Processes by name: ``server``, ``worker``, and the agents by their ids."""
 
-    def __init__(self, directory: Path, machines: Sequence[Machine]) -> None:
+    def __init__(
+        self, directory: Path, machines: Sequence[Machine], *, hostile: bool = False
+    ) -> None:
+        """``hostile``: the worker and each agent reach the server through a network of their own
+        (``networks``), and have a clock of their own (``clocks``)."""
         self.directory = directory
+        self.networks: dict[str, Proxy] = {}
+        self.clocks: dict[str, Clock] = {}
+        self._hostile = hostile
         self.env = self._environment({})
         self.server = Server(directory / "temporal.db", directory / "server.log")
         self.env = self._environment({"TEMPORAL_ADDRESS": self.server.address})
@@ -86,6 +95,8 @@ class Cluster:
     async def start(self, *, pool: str = POOL) -> None:
         """Start all, and wait until the agents have registered."""
         await self.server.start()
+        for network in self.networks.values():
+            await network.__aenter__()
         await self.worker.start()
         await self.temporal(
             *("workflow", "start", "--type", "Pool", "--task-queue", "plans"),
@@ -98,6 +109,8 @@ class Cluster:
     async def add(self, machine: Machine, *, registered: bool = True) -> None:
         """Start one more agent, and wait until it has registered."""
         self._add(machine)
+        if machine.id in self.networks:
+            await self.networks[machine.id].__aenter__()
         await self.agents[machine.id].start()
         if registered:
             await self.until_alive(machine.id)
@@ -117,6 +130,8 @@ class Cluster:
         await asyncio.gather(*(agent.stop() for agent in self.agents.values()))
         await real_tasks.end_all(self.work_dirs)
         await self.worker.stop()
+        for network in self.networks.values():
+            await network.__aexit__()
         await self.server.stop()
 
     def logs(self, lines: int = 40) -> Mapping[str, str]:
@@ -295,9 +310,16 @@ class Cluster:
         return Program(
             PROGRAMS / "temporal-plan",
             arguments,
-            env=self.env,
+            env={**self.env, **self._hostilities(name.removeprefix("agent-"))},
             log=self.directory / f"{name}.log",
         )
+
+    def _hostilities(self, name: str) -> Mapping[str, str]:
+        if not self._hostile:
+            return {}
+        self.networks[name] = Proxy(self.server.port)
+        self.clocks[name] = Clock(self.directory / f"{name}.clock")
+        return {"TEMPORAL_ADDRESS": self.networks[name].address, **self.clocks[name].env}
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """Ours without what would point elsewhere, and with the commands of this environment."""
@@ -317,7 +339,7 @@ class Cluster:
 
 @asynccontextmanager
 async def running_cluster(
-    machines: Sequence[Machine] = THREE, *, pool: str = POOL
+    machines: Sequence[Machine] = THREE, *, pool: str = POOL, hostile: bool = False
 ) -> AsyncGenerator[Cluster]:
     """A cluster that is gone afterwards, files included.
 
@@ -325,7 +347,7 @@ async def running_cluster(
     """
     directory = Path(tempfile.mkdtemp(prefix="temporal-plans-"))
     directory.chmod(0o755)
-    cluster = Cluster(directory, machines)
+    cluster = Cluster(directory, machines, hostile=hostile)
     try:
         await cluster.start(pool=pool)
         yield cluster

@@ -26,7 +26,8 @@ SLACK = CONVERGES_WITHIN + 500.0
 
 @pytest.fixture
 async def four_agents() -> AsyncIterator[Cluster]:
-    async with running_cluster((*THREE, Machine("four", "four.example")), pool=POOL) as cluster:
+    machines = (*THREE, Machine("four", "four.example"))
+    async with running_cluster(machines, pool=POOL, hostile=True) as cluster:
         yield cluster
 
 
