@@ -20,7 +20,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from acceptance import real_tasks
-from acceptance.clock import Clock
+from acceptance.clock import Clock, can_jump
 from acceptance.programs import Member, Program, Said, Server, run
 from acceptance.proxy import Proxy
 from pauses import PATIENCE, Pauses
@@ -61,14 +61,20 @@ class Cluster:
     """Processes by name: ``server``, ``worker``, and the agents by their ids."""
 
     def __init__(
-        self, directory: Path, machines: Sequence[Machine], *, hostile: bool = False
+        self,
+        directory: Path,
+        machines: Sequence[Machine],
+        *,
+        networks: bool = False,
+        clocks: bool = False,
     ) -> None:
-        """``hostile``: the worker and each agent reach the server through a network of their own
-        (``networks``), and have a clock of their own (``clocks``)."""
+        """With ``networks`` the worker and each agent reach the server through a network of their
+        own, with ``clocks`` they have a clock of their own, as far as libfaketime is there."""
         self.directory = directory
         self.networks: dict[str, Proxy] = {}
         self.clocks: dict[str, Clock] = {}
-        self._hostile = hostile
+        self._has_networks = networks
+        self._has_clocks = clocks and can_jump()
         self.env = self._environment({})
         self.server = Server(directory / "temporal.db", directory / "server.log")
         self.env = self._environment({"TEMPORAL_ADDRESS": self.server.address})
@@ -310,16 +316,20 @@ class Cluster:
         return Program(
             PROGRAMS / "temporal-plan",
             arguments,
-            env={**self.env, **self._hostilities(name.removeprefix("agent-"))},
+            env={**self.env, **self._surroundings(name.removeprefix("agent-"))},
             log=self.directory / f"{name}.log",
         )
 
-    def _hostilities(self, name: str) -> Mapping[str, str]:
-        if not self._hostile:
-            return {}
-        self.networks[name] = Proxy(self.server.port)
-        self.clocks[name] = Clock(self.directory / f"{name}.clock")
-        return {"TEMPORAL_ADDRESS": self.networks[name].address, **self.clocks[name].env}
+    def _surroundings(self, name: str) -> Mapping[str, str]:
+        """The variables of a process with a network or a clock of its own."""
+        env: dict[str, str] = {}
+        if self._has_networks:
+            self.networks[name] = Proxy(self.server.port)
+            env["TEMPORAL_ADDRESS"] = self.networks[name].address
+        if self._has_clocks:
+            self.clocks[name] = Clock(self.directory / f"{name}.clock")
+            env.update(self.clocks[name].env)
+        return env
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """Ours without what would point elsewhere, and with the commands of this environment."""
@@ -339,7 +349,11 @@ class Cluster:
 
 @asynccontextmanager
 async def running_cluster(
-    machines: Sequence[Machine] = THREE, *, pool: str = POOL, hostile: bool = False
+    machines: Sequence[Machine] = THREE,
+    *,
+    pool: str = POOL,
+    networks: bool = False,
+    clocks: bool = False,
 ) -> AsyncGenerator[Cluster]:
     """A cluster that is gone afterwards, files included.
 
@@ -347,7 +361,7 @@ async def running_cluster(
     """
     directory = Path(tempfile.mkdtemp(prefix="temporal-plans-"))
     directory.chmod(0o755)
-    cluster = Cluster(directory, machines, hostile=hostile)
+    cluster = Cluster(directory, machines, networks=networks, clocks=clocks)
     try:
         await cluster.start(pool=pool)
         yield cluster

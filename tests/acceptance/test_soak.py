@@ -1,7 +1,8 @@
 """Three services, four agents, and minutes in which everything happens to them.
 
 ``--soak-seed N`` decides what is done, and in which order; ``--soak-minutes M`` how long it takes
-in all. When exactly a command meets a kill depends on the machine, so a seed that failed may pass
+in all. With ``--soak-networks`` connections to the server misbehave, and with ``--soak-clocks`` the
+clocks of agents and the worker jump; both make it slower. When exactly a command meets a kill depends on the machine, so a seed that failed may pass
 the next time: the failure has the timeline and the state of everything, and says where the
 histories are.
 """
@@ -25,9 +26,12 @@ SLACK = CONVERGES_WITHIN + 500.0
 
 
 @pytest.fixture
-async def four_agents() -> AsyncIterator[Cluster]:
+async def four_agents(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
+    options: Any = request.config.option
     machines = (*THREE, Machine("four", "four.example"))
-    async with running_cluster(machines, pool=POOL, hostile=True) as cluster:
+    async with running_cluster(
+        machines, pool=POOL, networks=options.soak_networks, clocks=options.soak_clocks
+    ) as cluster:
         yield cluster
 
 
