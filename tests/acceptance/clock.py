@@ -7,7 +7,7 @@ _LIBRARIES = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
 
 
 class Clock:
-    """The wall clock of the processes that get ``env``; libfaketime must be there (``can_jump``)."""
+    """The wall clock of the processes that get ``env``. libfaketime must be there."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

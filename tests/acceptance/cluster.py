@@ -76,7 +76,8 @@ class Cluster:
         self._has_networks = networks
         self._has_clocks = clocks and can_jump()
         self.env = self._environment({})
-        self.server = Server(directory / "temporal.db", directory / "server.log")
+        self.database = directory / "temporal.db"
+        self.server = Server(self.database, directory / "server.log")
         self.env = self._environment({"TEMPORAL_ADDRESS": self.server.address})
         self.worker = self._program("worker", "worker")
         self.agents: dict[str, Program] = {}

@@ -311,7 +311,12 @@ class TaskBook:
         )
 
     def remember_lost(self, agent: str, at: datetime) -> None:
-        """Remember that an agent was lost: a later launch may use an earlier reservation."""
+        """Remember that an agent was lost: a later launch may use an earlier reservation. Strangers
+        on it are forgotten, since no launch could wait for their end; if it comes back, it reports
+        them again."""
+        for task_id, status in list(self.strangers.items()):
+            if status.agent == agent:
+                del self.strangers[task_id]
         before = self.lost_agents.pop(agent, at)
         self.lost_agents[agent] = max(at, before)
         for oldest in list(self.lost_agents)[:-LOST_AGENTS_LIMIT]:

@@ -118,6 +118,14 @@ def test_a_launch_ends_what_runs_in_its_place() -> None:
     assert stranger in known.records["hello-0-server"].kills
 
 
+def test_strangers_on_an_agent_that_is_lost_are_forgotten() -> None:
+    known = tasks()
+    for agent in ("a0", "a1"):
+        known.take(reported(TaskRef(task_id=f"svc__hello-0-server__{agent}", agent=agent)))
+    known.remember_lost("a0", NOW)
+    assert [task.agent for task in known.strangers_of()] == ["a1"]
+
+
 def test_what_is_remembered_of_launches_is_bounded() -> None:
     known = tasks()
     for number in range(REPLACED_LIMIT + 10):
