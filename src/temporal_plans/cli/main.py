@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from temporal_plans.cli.commands import (
+    auditing,
     configurations,
     deploying,
     files,
@@ -71,6 +72,7 @@ _COMMAND_MODULES = (
     deploying,
     configurations,
     reading,
+    auditing,
     pods,
     operating,
     scheduling,

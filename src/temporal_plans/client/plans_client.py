@@ -26,6 +26,7 @@ from temporal_plans.client.errors import (
     WorkerUnreachable,
 )
 from temporal_plans.client.reading import task_logs
+from temporal_plans.client.reading.audit import Audit
 from temporal_plans.client.reading.diagnosis import Diagnosis, findings
 from temporal_plans.client.reading.explaining import needs_offers, why_cut_short, with_refusals
 from temporal_plans.client.reading.paused import paused_pods, with_paused
@@ -53,11 +54,11 @@ from temporal_plans.client.temporal.gateway import (
     WorkflowIsEnding,
     WorkflowIsOpen,
 )
+from temporal_plans.client.verbs.audits import AuditVerbs
 from temporal_plans.client.verbs.base import LIST_LIMIT, RUNNING
 from temporal_plans.client.verbs.closed import command_closed, service_of, start_in_service
 from temporal_plans.client.verbs.history import HistoryVerbs
 from temporal_plans.client.verbs.schedules import ScheduleVerbs
-from temporal_plans.client.verbs.services import ServiceVerbs
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.kinds.pod import PodWork
 from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb
@@ -67,6 +68,7 @@ from temporal_plans.domain.plans.plan import PlanSpec
 from temporal_plans.domain.plans.plan_check import problems as plan_problems
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.domain.tasks.statuses import TaskStatus
 from temporal_plans.domain.values.refusal import Code, Refusal, SpecError
 from temporal_plans.messages.addresses import pool_id, service_id
 from temporal_plans.messages.owners import OWNERS_QUERY, PlanRecord
@@ -80,7 +82,7 @@ _COMMAND_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each attempt to give a command to a plan that is ending or starting."""
 
 
-class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
+class PlansClient(AuditVerbs, HistoryVerbs, ScheduleVerbs):
     """All verbs, over a connected client (``connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must
@@ -391,6 +393,16 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
             )
         except (NoSuchWorkflow, WorkflowIsClosed, EndedBeforeAnswer):
             raise PoolNotFound(pool, await self.pools()) from None
+
+    async def audit(self) -> Audit:
+        """Compare what all agents run with what all services know: they differ after a restore of
+        Temporal from a backup."""
+        return await self.audit_agents(await self._agents())
+
+    async def end_task(self, task_id: str, *, reason: str = "") -> TaskStatus:
+        """End a task that runs on an agent and that no service knows, and return its last status.
+        Raises TaskNotFound; Refused when its service knows it or does not answer."""
+        return await self.end_unknown(task_id, await self._agents(), reason=reason)
 
     async def find_task(self, text: str, *, service: str = "", agent: str = "") -> TaskAt:
         """Find a task by id or name, in one service or all, and the agent that has its files.

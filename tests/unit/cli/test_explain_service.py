@@ -14,7 +14,7 @@ from temporal_plans.domain.plans.commands import Outcome
 from temporal_plans.domain.plans.explain import Explanation, Explanations, PendingWork
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.services.configuration import Configuration
-from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
+from temporal_plans.domain.tasks.statuses import TaskRef, TaskState, TaskStatus
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.messages.plans import CommandLog, LogEntry
 from temporal_plans.messages.pools import PoolStatus
@@ -80,9 +80,20 @@ def test_nothing_is_wrong(run: Run) -> None:
     assert json.loads(run("explain", "--json").out)["findings"] == []
 
 
+STRANGER = TaskRef(task_id="hello-world__hello-0-server__9", agent="a1", queue="q")
+
+
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
+        pytest.param(
+            {"status": service_status("hello-world", "deploy").but(strangers=(STRANGER,))},
+            [
+                "- task hello-0-server: hello-world__hello-0-server__9 runs on agent a1, and this",
+                "temporal plan audit --end hello-world__hello-0-server__9",
+            ],
+            id="a-task-from-after-the-backup",
+        ),
         pytest.param(
             {"status": service_status("hello-world", "deploy").but(errors=("cpus: too many",))},
             [

@@ -56,7 +56,8 @@ class TaskStatus(CompactValue):
     ``sequence`` grows with every report of the same task id, so that a late or repeated report is
     recognized. ``ready`` is None when the task has no readiness check. ``told``: the owner of the
     task has received this report already, as the result of its launch. ``agent`` and ``queue`` are
-    those of the reporting agent.
+    those of the reporting agent. ``unknown``: the agent never had this task, or has deleted it; it
+    will not start it.
     """
 
     task_id: Name
@@ -70,3 +71,4 @@ class TaskStatus(CompactValue):
     agent: AgentId = ""
     queue: AgentQueue = ""
     told: bool = False
+    unknown: bool = False

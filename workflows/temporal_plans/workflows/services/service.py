@@ -72,7 +72,14 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
         self._installs = not self._configs.has_target
         if self._installs:
             self._configs.accept(new_configuration(self._configs, input))
-        self._tasks = TaskBook(state.tasks, state.reservations, state.overrides, state.lost_agents)
+        self._tasks = TaskBook(
+            state.tasks,
+            state.reservations,
+            state.overrides,
+            state.lost_agents,
+            state.replaced,
+            state.strangers,
+        )
         self.init_owner(state.owner, priorities=PRIORITIES, standing=(RECOVERY,))
         self._kills = Kills(state.pending_kills, self._record_kill)
         self._pods = PodCommands(self._tasks, self._kills)
@@ -162,6 +169,8 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
             reservations=self._tasks.reservations,
             overrides=self._tasks.overrides,
             lost_agents=self._tasks.lost_agents,
+            replaced=tuple(self._tasks.replaced),
+            strangers=self._tasks.strangers,
             leases=self._leases,
             recovery=self._recovery.state,
             deployed_once=self._deployments.done_once,

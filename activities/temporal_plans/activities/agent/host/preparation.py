@@ -171,6 +171,7 @@ class Preparation:
                 Reason(
                     field="reservation",
                     problem=f"{record.id} was released at {record.destroyed}",
+                    fix=f"give it others: `temporal plan pod replace {order.pod}-{order.index}`",
                 )
             )
         if reserved:

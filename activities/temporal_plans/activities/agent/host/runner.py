@@ -59,7 +59,7 @@ from temporal_plans.domain.tasks.launch import TaskLaunch
 from temporal_plans.domain.tasks.names import instance_of
 from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
 from temporal_plans.domain.values.refusal import Reason
-from temporal_plans.messages.tasks import LaunchInput
+from temporal_plans.messages.tasks import LaunchInput, ListedTask
 
 _log = logging.getLogger(__name__)
 
@@ -475,6 +475,20 @@ class TaskRunner:
             raise UnknownTask(task_id)
         return task
 
+    def running(self) -> tuple[ListedTask, ...]:
+        """Return the tasks that have processes, as far as is known, by id."""
+        return tuple(
+            ListedTask(task_id=task_id, name=task.record.name, report_to=task.record.report_to)
+            for task_id, task in sorted(self._tasks.items())
+            if task.has_process
+        )
+
+    def repeat_statuses(self) -> None:
+        """Send the last status of every task again."""
+        for task in self._tasks.values():
+            if task.latest is not None:
+                self._post(task, task.latest.but(told=False))
+
     def task_ids(self) -> tuple[str, ...]:
         """Return the ids of all tasks of this agent, running or not."""
         return tuple(self._tasks)
@@ -553,7 +567,8 @@ def _unknown_task_status(task_id: str, settings: AgentSettings) -> TaskStatus:
         state=TaskState.KILLED,
         sequence=int(now.timestamp()),
         at=now,
-        message="this agent never had the task and will not start it",
+        message="this agent never had the task, or has deleted it, and will not start it",
         agent=settings.id,
         queue=settings.queue,
+        unknown=True,
     )
