@@ -19,6 +19,7 @@ from temporal_plans.cli.commands import (
     deploying,
     files,
     operating,
+    packages,
     pods,
     processes,
     reading,
@@ -75,6 +76,7 @@ _COMMAND_MODULES = (
     operating,
     scheduling,
     removing,
+    packages,
 )
 
 for _module in _COMMAND_MODULES:

@@ -9,7 +9,7 @@ from functools import cache
 
 from gotpl import TemplateSyntaxError
 from gotpl.funcs.sprig import hermetic_text_func_map
-from gotpl.parse import (
+from gotpl.parse.nodes import (
     ActionNode,
     BlockNode,
     CommandNode,
@@ -26,8 +26,8 @@ from gotpl.parse import (
     TemplateCallNode,
     VariableNode,
     WithNode,
-    parse_template,
 )
+from gotpl.parse.parser import parse_template
 
 from temporal_plans.domain.packages.template_use import TemplateUse
 
@@ -57,7 +57,7 @@ def template_use(source: str) -> TemplateUse:
         text = str(error).removeprefix(f"template:{error.line}:{error.column}: ")
         return TemplateUse(fault=(text, error.line))
     walk = _Walk(source, parsed)
-    walk.list(parsed.root, _Kind.ROOT, {_ROOT: _Kind.ROOT})
+    walk.block(parsed.root, _Kind.ROOT, {_ROOT: _Kind.ROOT})
     return TemplateUse(
         roots=walk.roots,
         parameters=walk.found[_Kind.PARAMS],
@@ -85,7 +85,7 @@ class _Walk:
     whole: set[_Kind] = field(default_factory=set[_Kind])
     _called: set[tuple[str, _Kind]] = field(default_factory=set[tuple[str, _Kind]])
 
-    def list(self, nodes: ListNode | None, dot: _Kind, scope: _Scope) -> None:
+    def block(self, nodes: ListNode | None, dot: _Kind, scope: _Scope) -> None:
         """Walk the nodes of a block, which has variables of its own."""
         if nodes is None:
             return
@@ -102,19 +102,19 @@ class _Walk:
             case IfNode():
                 inner = dict(scope)
                 self._pipe(node.pipeline, dot, inner)
-                self.list(node.body, dot, inner)
-                self.list(node.else_body, dot, inner)
+                self.block(node.body, dot, inner)
+                self.block(node.else_body, dot, inner)
             case WithNode():
                 inner = dict(scope)
                 kind = self._pipe(node.pipeline, dot, inner)
-                self.list(node.body, kind, inner)
-                self.list(node.else_body, dot, inner)
+                self.block(node.body, kind, inner)
+                self.block(node.else_body, dot, inner)
             case RangeNode():
                 inner = dict(scope)
                 self._consume(self._pipe(node.pipeline, dot, inner))
                 inner |= {one.name: _Kind.OTHER for one in node.pipeline.declarations}
-                self.list(node.body, _Kind.OTHER, inner)
-                self.list(node.else_body, dot, inner)
+                self.block(node.body, _Kind.OTHER, inner)
+                self.block(node.else_body, dot, inner)
             case TemplateCallNode():
                 kind = _Kind.OTHER
                 if node.pipeline is not None:
@@ -122,7 +122,7 @@ class _Walk:
                 self._call(node.name, kind)
             case BlockNode():
                 kind = self._pipe(node.pipeline, dot, scope)
-                self.list(node.body, kind, {_ROOT: kind})
+                self.block(node.body, kind, {_ROOT: kind})
             case _:
                 pass
 
@@ -132,7 +132,7 @@ class _Walk:
         self._called.add((name, kind))
         for definition in self.parsed.definitions:
             if definition.name == name:
-                self.list(definition.body, kind, {_ROOT: kind})
+                self.block(definition.body, kind, {_ROOT: kind})
 
     def _pipe(self, pipe: PipeNode, dot: _Kind, scope: _Scope) -> _Kind:
         """Return what a pipeline gives, and keep it in the variables that it declares."""

@@ -1,6 +1,6 @@
 """The verification of packages: what reading one found, and what the checks of the domain find."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from temporal_plans.domain.packages.checks import CHECKS, findings, verification
 from temporal_plans.domain.packages.checks.subject import Check, Subject
@@ -24,11 +24,16 @@ def verify(
         uses={key: template_use(text) for key, text in read.package.templates.items()},
         task_kinds=task_kinds,
     )
-    found = _of_the_package(findings(subject, checks))
-    placed = [*read.faults, *read.findings, *map(read.placed, found)]
-    return verification(placed)
+    found = _of_the_package(findings(subject, checks), read.faults)
+    return verification([*read.faults, *read.findings, *map(read.placed, found)])
 
 
-def _of_the_package(found: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that do not result from a value that stands in for an unreadable one."""
-    return [one for one in found if PLACEHOLDER not in str(one)]
+def _of_the_package(found: Iterable[Finding], faults: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings that do not result from a value that stands in for an unreadable one."""
+    unreadable = [(fault.file, f"{fault.field}.") for fault in faults]
+    for one in found:
+        derived = any(
+            file == one.file and f"{one.field}.".startswith(field) for file, field in unreadable
+        )
+        if not derived and PLACEHOLDER not in str(one):
+            yield one

@@ -5,12 +5,13 @@ To add a check: a function that yields findings, and its line in ``CHECKS``.
 
 from collections.abc import Collection, Iterable
 
-from temporal_plans.domain.packages.checks import parameters, plans, tasks, templates, versions
+from temporal_plans.domain.packages.checks import identity, parameters, plans, tasks, templates
 from temporal_plans.domain.packages.checks.subject import Check, Subject
 from temporal_plans.domain.packages.findings import Finding, Severity, Verification
 
 CHECKS: tuple[Check, ...] = (
-    Check("version", versions.versions),
+    Check("name", identity.name),
+    Check("version", identity.versions),
     Check("parameter-name", parameters.names),
     Check("parameter-value", parameters.values),
     Check("parameter-presence", parameters.presence),

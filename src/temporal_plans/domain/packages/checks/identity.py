@@ -1,11 +1,21 @@
-"""Checks of the versions in ``operator.yaml``."""
+"""Checks of the name and the versions in ``operator.yaml``."""
 
 from collections.abc import Iterator
 
 from temporal_plans.domain.packages.checks.subject import Subject
 from temporal_plans.domain.packages.findings import Finding, error
-from temporal_plans.domain.packages.package import OPERATOR_FILE
+from temporal_plans.domain.packages.package import OPERATOR_FILE, package_name_fault
 from temporal_plans.domain.packages.versions import is_version
+
+
+def name(subject: Subject) -> Iterator[Finding]:
+    """Yield an error for a package without a name, or with one that objects can't have."""
+    found = subject.package.name
+    if not found:
+        yield error(OPERATOR_FILE, "name", "is missing", fix="name the package")
+    elif fault := package_name_fault(found):
+        yield error(OPERATOR_FILE, "name", fault, value=found, fix="rename it")
+
 
 _FIX = "write a semantic version such as 1.2.3"
 
