@@ -19,6 +19,7 @@ from temporal_plans.cli.commands import (
     deploying,
     files,
     operating,
+    packages,
     pods,
     processes,
     reading,
@@ -68,6 +69,7 @@ def plan(
 _COMMAND_MODULES = (
     processes,
     files,
+    packages,
     deploying,
     configurations,
     reading,

@@ -70,7 +70,7 @@ def render_template(name: str, source: str, data: Mapping[str, object]) -> str:
     Raises TemplateFault. MemoryError and RecursionError pass through.
     """
     try:
-        parsed = parse_template(source, name=name, functions=_known())
+        parsed = parse_template(source, name=name, functions=function_names())
         _refuse_functions(source, parsed)
         template = _environment().from_string(source, name=name)
     except TemplateSyntaxError as error:
@@ -148,7 +148,9 @@ def _decimal(text: str) -> int:
 
 
 @cache
-def _known() -> frozenset[str]:
+def function_names() -> frozenset[str]:
+    """Return the names that the syntax of templates knows beside those of Go itself: all functions,
+    and those that are refused."""
     return frozenset(functions()) | frozenset(REFUSED)
 
 
