@@ -69,6 +69,7 @@ def plan(
 _COMMAND_MODULES = (
     processes,
     files,
+    packages,
     deploying,
     configurations,
     reading,

@@ -1,4 +1,5 @@
-"""Commands about operator packages: package verify, params, plans, tasks, create, pack."""
+"""Commands about operator packages: package verify, render, params, plans, tasks, create,
+pack."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from temporal_plans.cli.commands import group, offer
+from temporal_plans.cli.commands import group, offer, rendering
 from temporal_plans.cli.inputs.flags import JsonOption
 
 PackageArgument = Annotated[
@@ -139,6 +140,7 @@ def add_to(app: typer.Typer) -> None:
     )
     for command, name in ((params, "params"), (plans, "plans"), (tasks, "tasks")):
         offer(commands, command, name, f"temporal-plan package {name} my-server", connection=False)
+    rendering.add_to(commands)
     offer(
         commands,
         create,
