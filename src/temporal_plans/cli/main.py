@@ -69,7 +69,6 @@ def plan(
 _COMMAND_MODULES = (
     processes,
     files,
-    packages,
     deploying,
     configurations,
     reading,

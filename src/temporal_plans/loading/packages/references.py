@@ -8,7 +8,6 @@ from enum import Enum, auto
 from functools import cache
 
 from gotpl import TemplateSyntaxError
-from gotpl.funcs.sprig import hermetic_text_func_map
 from gotpl.parse.nodes import (
     ActionNode,
     BlockNode,
@@ -30,6 +29,7 @@ from gotpl.parse.nodes import (
 from gotpl.parse.parser import parse_template
 
 from temporal_plans.domain.packages.template_use import TemplateUse
+from temporal_plans.loading.packages.go_templates import REFUSED, functions
 
 _ROOT = "$"
 _LOOKUPS = frozenset({"index", "get", "hasKey", "dig"})
@@ -70,7 +70,7 @@ def template_use(source: str) -> TemplateUse:
 
 @cache
 def _functions() -> frozenset[str]:
-    return frozenset(hermetic_text_func_map()) | {"toYaml"}
+    return frozenset(functions()) | frozenset(REFUSED)
 
 
 @dataclass
