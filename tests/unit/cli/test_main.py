@@ -26,7 +26,7 @@ from unit.cli.kit import DONE, Run
 from unit.fake_gateway import THEN, Call, FakeGateway, FakeWorkflow
 
 COMMANDS = [
-    *("dev", "demo", "worker", "agent", "validate", "schema", "run"),
+    *("dev", "demo", "worker", "agent", "validate", "schema", "run", "package"),
     *("deploy", "diff", "rollback", "uninstall", "configs"),
     *("list", "show", "explain", "log", "history", "agents", "logs", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
@@ -34,6 +34,7 @@ COMMANDS = [
 ]
 NOUNS = {
     "config": ["list", "show", "diff"],
+    "package": ["render"],
     "pod": ["restart", "replace", "pause", "resume"],
     "schedule": ["create", "list", "show", "pause", "unpause", "trigger", "delete"],
 }

@@ -22,7 +22,8 @@ from gotpl import (
     TemplateSyntaxError,
 )
 from gotpl.funcs.sprig import hermetic_text_func_map
-from gotpl.parse import IdentifierNode, ParsedTemplate, parse_template
+from gotpl.parse.nodes import IdentifierNode, ParsedTemplate
+from gotpl.parse.parser import parse_template
 
 from temporal_plans.loading.packages.go_yaml import to_yaml
 
@@ -41,8 +42,12 @@ DEPTH_LIMIT = 1_000
 Function = Callable[..., object]
 
 
+Place = tuple[int | None, int | None]
+"""A line and a column, both from 1."""
+
+
 class TemplateFault(Exception):
-    """A template that can't be rendered: the problem, and its place (both from 1) where known.
+    """A template that can't be rendered: the problem, and its place where known.
 
     ``missing`` is the path of the missing key (``Params``, ``NODE_COUNT``), if that is the problem.
     """
@@ -50,15 +55,14 @@ class TemplateFault(Exception):
     def __init__(
         self,
         problem: str,
+        place: Place = (None, None),
         *,
-        line: int | None = None,
-        column: int | None = None,
         fix: str = "",
         missing: tuple[str, ...] = (),
     ) -> None:
         super().__init__(problem)
         self.problem, self.fix, self.missing = problem, fix, missing
-        self.line, self.column = line, column
+        self.line, self.column = place
 
 
 def render_template(name: str, source: str, data: Mapping[str, object]) -> str:
@@ -75,7 +79,7 @@ def render_template(name: str, source: str, data: Mapping[str, object]) -> str:
         template = _environment().from_string(source, name=name)
     except TemplateSyntaxError as error:
         text = str(error).removeprefix(f"template:{error.line}:{error.column}: ")
-        raise TemplateFault(text, line=error.line, column=error.column) from error
+        raise TemplateFault(text, (error.line, error.column)) from error
     try:
         return template.render(_fields(data, ()))
     except TemplateExecutionError as error:
@@ -200,29 +204,26 @@ def _fields(value: object, path: tuple[str, ...]) -> object:
 def _refuse_functions(source: str, parsed: ParsedTemplate) -> None:
     for node in _nodes(parsed):
         if isinstance(node, IdentifierNode) and node.name in REFUSED:
-            line, column = _place(source, node.start)
             raise TemplateFault(
                 f"the function {node.name!r} is not available: {REFUSED[node.name]}",
-                line=line,
-                column=column,
+                _place(source, node.start),
                 fix="use a parameter in its place",
             )
 
 
 def _fault(error: TemplateExecutionError, source: str, parsed: ParsedTemplate) -> TemplateFault:
-    place = {"line": error.line, "column": error.column}
+    place = error.line, error.column
     if isinstance(error, _MissingKey):
         start = _start_of(error.path, parsed, since=error.position or 0)
-        if start is not None:
-            place["line"], place["column"] = _place(source, start)
-        return TemplateFault(error.message, missing=error.path, **place)
+        place = place if start is None else _place(source, start)
+        return TemplateFault(error.message, place, missing=error.path)
     if isinstance(error, BudgetExceededError):
-        return TemplateFault(error.message, fix=_SMALLER, **place)
+        return TemplateFault(error.message, place, fix=_SMALLER)
     if isinstance(error, SandboxViolationError):
-        return TemplateFault("texts, numbers and lists have no fields", **place)
+        return TemplateFault("texts, numbers and lists have no fields", place)
     if isinstance(error.__cause__, MemoryError | RecursionError):
         raise error.__cause__
-    return TemplateFault(error.message, **place)
+    return TemplateFault(error.message, place)
 
 
 def _start_of(path: tuple[str, ...], parsed: ParsedTemplate, *, since: int) -> int | None:
@@ -242,14 +243,14 @@ def _nodes(node: Any) -> Iterator[Any]:
     while waiting:
         current = waiting.pop()
         if isinstance(current, tuple):
-            waiting += cast(tuple[Any, ...], current)
+            waiting += current
         elif is_dataclass(current):
             if hasattr(current, "start"):
                 yield current
             waiting += [getattr(current, field.name) for field in fields(current)]
 
 
-def _place(source: str, position: int) -> tuple[int, int]:
-    """Return the line and the column, from 1, of a position in bytes."""
+def _place(source: str, position: int) -> Place:
+    """Return the place of a position in bytes."""
     before = source.encode()[:position].decode(errors="replace")
     return before.count("\n") + 1, len(before) - before.rfind("\n")
