@@ -69,7 +69,6 @@ def plan(
 _COMMAND_MODULES = (
     processes,
     files,
-    packages,
     deploying,
     configurations,
     reading,
@@ -77,6 +76,7 @@ _COMMAND_MODULES = (
     operating,
     scheduling,
     removing,
+    packages,
 )
 
 for _module in _COMMAND_MODULES:

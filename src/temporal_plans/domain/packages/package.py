@@ -1,5 +1,6 @@
 """A package: the operator, its parameters and its templates."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import Field
@@ -23,11 +24,23 @@ from temporal_plans.domain.packages.plans import (
 from temporal_plans.domain.packages.tasks import AnyTask
 from temporal_plans.domain.packages.value import PackageValue, Text
 from temporal_plans.domain.values.model import CompactValue
+from temporal_plans.domain.values.names import DNS_LABEL_LIMIT
 from temporal_plans.domain.values.refusal import Reason
 
 OPERATOR_FILE, PARAMETERS_FILE, TEMPLATES_FOLDER = "operator.yaml", "params.yaml", "templates"
 
 API_VERSION = "kudo.dev/v1beta1"
+
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+
+
+def package_name_fault(name: str) -> str | None:
+    """Return why a text can't name a package; None when it can. Objects in the cluster have the
+    name in theirs, and the archive has it in its file's."""
+    if not _NAME.fullmatch(name) or len(name) > DNS_LABEL_LIMIT:
+        return f"a name has at most {DNS_LABEL_LIMIT} small letters, digits, - and ."
+    return None
 
 
 class Maintainer(PackageValue):
@@ -72,6 +85,13 @@ class Package(CompactValue):
     @property
     def name(self) -> str:
         return self.operator.name
+
+    @property
+    def archive_name(self) -> str:
+        """The name of the file of its archive: `NAME-APPVERSION_VERSION.tgz`."""
+        operator = self.operator
+        version = "_".join(filter(None, [operator.app_version, operator.operator_version]))
+        return f"{self.name}-{version}.tgz"
 
     def plan(self, name: str) -> PackagePlan:
         """Return the plan of this name. Raises RefusedError with names that resemble it."""

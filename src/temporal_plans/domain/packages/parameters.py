@@ -109,7 +109,7 @@ class Parameter(PackageValue):
     def _enum_fault(self, text: str) -> str | None:
         if self.enum is None or text in self.enum:
             return None
-        return f"must be one of {', '.join(self.enum)}"
+        return f"must be one of {', '.join(choice.strip() for choice in self.enum)}"
 
 
 class Group(PackageValue):

@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, cast
 
-from pydantic import AliasGenerator, BeforeValidator, ConfigDict, StrictBool, model_validator
+from pydantic import (
+    AliasGenerator,
+    BeforeValidator,
+    ConfigDict,
+    StrictBool,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from temporal_plans.domain.packages.printing import printed
@@ -30,7 +37,11 @@ def _text(value: object) -> object:
     return printed(value) if isinstance(value, bool | int | float) else value
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+Text = Annotated[
+    str,
+    BeforeValidator(_text),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
 """A text; other scalars of YAML are converted: ``5.7`` is the text ``5.7``, ``3.10`` is ``3.1``."""
 
 Flag = StrictBool

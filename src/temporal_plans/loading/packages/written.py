@@ -72,7 +72,7 @@ def doubts(document: Document, name: str) -> Iterator[Reason]:
             wanted = "array" if isinstance(default, list) else "map"
             yield Reason(
                 field=locate(("parameters", index, "default")),
-                problem=f"is no text, and read as {printed(cast(object, default))}",
+                problem=f"is read as the text {printed(cast(object, default))}",
                 fix=f"write type: {wanted}",
             )
 
