@@ -26,15 +26,15 @@ from unit.cli.kit import DONE, Run
 from unit.fake_gateway import THEN, Call, FakeGateway, FakeWorkflow
 
 COMMANDS = [
-    *("dev", "demo", "worker", "agent", "validate", "schema", "run", "package"),
+    *("dev", "demo", "worker", "agent", "validate", "schema", "run"),
     *("deploy", "diff", "rollback", "uninstall", "configs"),
     *("list", "show", "explain", "log", "history", "agents", "logs", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
-    *("remove-agent", "config", "pod", "schedule"),
+    *("remove-agent", "config", "pod", "schedule", "package"),
 ]
 NOUNS = {
     "config": ["list", "show", "diff"],
-    "package": ["render"],
+    "package": ["verify", "params", "plans", "tasks", "render", "create", "pack"],
     "pod": ["restart", "replace", "pause", "resume"],
     "schedule": ["create", "list", "show", "pause", "unpause", "trigger", "delete"],
 }

@@ -1,4 +1,5 @@
-"""Go's text/template with the functions of packages, on ``gotpl``: the only module that imports it.
+"""Go's text/template with the functions of packages, on ``gotpl``: the only module that imports it,
+also for the nodes of syntax trees.
 
 It runs in the process that calls it, so the caller bounds time and memory (``render_program``).
 The functions are those of sprig 2.22 and ``toYaml``. A template is rendered again whenever a step
@@ -22,10 +23,51 @@ from gotpl import (
     TemplateSyntaxError,
 )
 from gotpl.funcs.sprig import hermetic_text_func_map
-from gotpl.parse.nodes import IdentifierNode, ParsedTemplate
+from gotpl.parse.nodes import (
+    ActionNode,
+    BlockNode,
+    CommandNode,
+    DotNode,
+    FieldNode,
+    IdentifierNode,
+    IfNode,
+    ListNode,
+    ParenthesizedNode,
+    ParsedTemplate,
+    PipeNode,
+    RangeNode,
+    StringNode,
+    TemplateCallNode,
+    VariableNode,
+    WithNode,
+)
 from gotpl.parse.parser import parse_template
 
 from temporal_plans.loading.packages.go_yaml import to_yaml
+
+__all__ = [
+    "REFUSED",
+    "ActionNode",
+    "BlockNode",
+    "CommandNode",
+    "DotNode",
+    "FieldNode",
+    "IdentifierNode",
+    "IfNode",
+    "ListNode",
+    "ParenthesizedNode",
+    "ParsedTemplate",
+    "PipeNode",
+    "RangeNode",
+    "StringNode",
+    "TemplateCallNode",
+    "TemplateFault",
+    "VariableNode",
+    "WithNode",
+    "functions",
+    "parse",
+    "render_template",
+]
 
 OUTPUT_LIMIT = 4_000_000
 """Characters that one template may give."""
@@ -65,6 +107,18 @@ class TemplateFault(Exception):
         self.line, self.column = place
 
 
+def parse(name: str, source: str) -> ParsedTemplate:
+    """Return the syntax tree of a template, in which refused functions may stand.
+
+    Raises TemplateFault.
+    """
+    try:
+        return parse_template(source, name=name, functions=_function_names())
+    except TemplateSyntaxError as error:
+        text = str(error).removeprefix(f"template:{error.line}:{error.column}: ")
+        raise TemplateFault(text, (error.line, error.column)) from error
+
+
 def render_template(name: str, source: str, data: Mapping[str, object]) -> str:
     """Return the text of a template.
 
@@ -73,13 +127,9 @@ def render_template(name: str, source: str, data: Mapping[str, object]) -> str:
 
     Raises TemplateFault. MemoryError and RecursionError pass through.
     """
-    try:
-        parsed = parse_template(source, name=name, functions=function_names())
-        _refuse_functions(source, parsed)
-        template = _environment().from_string(source, name=name)
-    except TemplateSyntaxError as error:
-        text = str(error).removeprefix(f"template:{error.line}:{error.column}: ")
-        raise TemplateFault(text, (error.line, error.column)) from error
+    parsed = parse(name, source)
+    _refuse_functions(source, parsed)
+    template = _environment().from_string(source, name=name)
     try:
         return template.render(_fields(data, ()))
     except TemplateExecutionError as error:
@@ -152,9 +202,7 @@ def _decimal(text: str) -> int:
 
 
 @cache
-def function_names() -> frozenset[str]:
-    """Return the names that the syntax of templates knows beside those of Go itself: all functions,
-    and those that are refused."""
+def _function_names() -> frozenset[str]:
     return frozenset(functions()) | frozenset(REFUSED)
 
 
