@@ -27,6 +27,8 @@ def download(address: str, *, timeout: float = DOWNLOAD_TIMEOUT) -> bytes:
     try:
         return _received(address, timeout)
     except (OSError, HTTPException, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         problem = Reason(field="", problem=f"can't be downloaded: {_detail(error)}")
         raise SpecError([problem], source=address) from error
 
@@ -61,5 +63,6 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _detail(error: BaseException) -> str:
-    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    answered = isinstance(error, urllib.error.HTTPError)
+    reason = error.reason if isinstance(error, urllib.error.URLError) and not answered else error
     return " ".join(str(reason).split()) or type(error).__name__
