@@ -1,4 +1,5 @@
-"""Go's text/template with the functions of packages, on ``gotpl``: the only module that imports it.
+"""Go's text/template with the functions of packages, on ``gotpl``: the only module that imports it,
+also for the nodes of syntax trees.
 
 It runs in the process that calls it, so the caller bounds time and memory (``render_program``).
 The functions are those of sprig 2.22 and ``toYaml``. A template is rendered again whenever a step
@@ -22,9 +23,51 @@ from gotpl import (
     TemplateSyntaxError,
 )
 from gotpl.funcs.sprig import hermetic_text_func_map
-from gotpl.parse import IdentifierNode, ParsedTemplate, parse_template
+from gotpl.parse.nodes import (
+    ActionNode,
+    BlockNode,
+    CommandNode,
+    DotNode,
+    FieldNode,
+    IdentifierNode,
+    IfNode,
+    ListNode,
+    ParenthesizedNode,
+    ParsedTemplate,
+    PipeNode,
+    RangeNode,
+    StringNode,
+    TemplateCallNode,
+    VariableNode,
+    WithNode,
+)
+from gotpl.parse.parser import parse_template
 
 from temporal_plans.loading.packages.go_yaml import to_yaml
+
+__all__ = [
+    "REFUSED",
+    "ActionNode",
+    "BlockNode",
+    "CommandNode",
+    "DotNode",
+    "FieldNode",
+    "IdentifierNode",
+    "IfNode",
+    "ListNode",
+    "ParenthesizedNode",
+    "ParsedTemplate",
+    "PipeNode",
+    "RangeNode",
+    "StringNode",
+    "TemplateCallNode",
+    "TemplateFault",
+    "VariableNode",
+    "WithNode",
+    "functions",
+    "parse",
+    "render_template",
+]
 
 OUTPUT_LIMIT = 4_000_000
 """Characters that one template may give."""
@@ -41,8 +84,12 @@ DEPTH_LIMIT = 1_000
 Function = Callable[..., object]
 
 
+Place = tuple[int | None, int | None]
+"""A line and a column, both from 1."""
+
+
 class TemplateFault(Exception):
-    """A template that can't be rendered: the problem, and its place (both from 1) where known.
+    """A template that can't be rendered: the problem, and its place where known.
 
     ``missing`` is the path of the missing key (``Params``, ``NODE_COUNT``), if that is the problem.
     """
@@ -50,15 +97,26 @@ class TemplateFault(Exception):
     def __init__(
         self,
         problem: str,
+        place: Place = (None, None),
         *,
-        line: int | None = None,
-        column: int | None = None,
         fix: str = "",
         missing: tuple[str, ...] = (),
     ) -> None:
         super().__init__(problem)
         self.problem, self.fix, self.missing = problem, fix, missing
-        self.line, self.column = line, column
+        self.line, self.column = place
+
+
+def parse(name: str, source: str) -> ParsedTemplate:
+    """Return the syntax tree of a template, in which refused functions may stand.
+
+    Raises TemplateFault.
+    """
+    try:
+        return parse_template(source, name=name, functions=_function_names())
+    except TemplateSyntaxError as error:
+        text = str(error).removeprefix(f"template:{error.line}:{error.column}: ")
+        raise TemplateFault(text, (error.line, error.column)) from error
 
 
 def render_template(name: str, source: str, data: Mapping[str, object]) -> str:
@@ -69,13 +127,9 @@ def render_template(name: str, source: str, data: Mapping[str, object]) -> str:
 
     Raises TemplateFault. MemoryError and RecursionError pass through.
     """
-    try:
-        parsed = parse_template(source, name=name, functions=function_names())
-        _refuse_functions(source, parsed)
-        template = _environment().from_string(source, name=name)
-    except TemplateSyntaxError as error:
-        text = str(error).removeprefix(f"template:{error.line}:{error.column}: ")
-        raise TemplateFault(text, line=error.line, column=error.column) from error
+    parsed = parse(name, source)
+    _refuse_functions(source, parsed)
+    template = _environment().from_string(source, name=name)
     try:
         return template.render(_fields(data, ()))
     except TemplateExecutionError as error:
@@ -148,9 +202,7 @@ def _decimal(text: str) -> int:
 
 
 @cache
-def function_names() -> frozenset[str]:
-    """Return the names that the syntax of templates knows beside those of Go itself: all functions,
-    and those that are refused."""
+def _function_names() -> frozenset[str]:
     return frozenset(functions()) | frozenset(REFUSED)
 
 
@@ -200,29 +252,26 @@ def _fields(value: object, path: tuple[str, ...]) -> object:
 def _refuse_functions(source: str, parsed: ParsedTemplate) -> None:
     for node in _nodes(parsed):
         if isinstance(node, IdentifierNode) and node.name in REFUSED:
-            line, column = _place(source, node.start)
             raise TemplateFault(
                 f"the function {node.name!r} is not available: {REFUSED[node.name]}",
-                line=line,
-                column=column,
+                _place(source, node.start),
                 fix="use a parameter in its place",
             )
 
 
 def _fault(error: TemplateExecutionError, source: str, parsed: ParsedTemplate) -> TemplateFault:
-    place = {"line": error.line, "column": error.column}
+    place = error.line, error.column
     if isinstance(error, _MissingKey):
         start = _start_of(error.path, parsed, since=error.position or 0)
-        if start is not None:
-            place["line"], place["column"] = _place(source, start)
-        return TemplateFault(error.message, missing=error.path, **place)
+        place = place if start is None else _place(source, start)
+        return TemplateFault(error.message, place, missing=error.path)
     if isinstance(error, BudgetExceededError):
-        return TemplateFault(error.message, fix=_SMALLER, **place)
+        return TemplateFault(error.message, place, fix=_SMALLER)
     if isinstance(error, SandboxViolationError):
-        return TemplateFault("texts, numbers and lists have no fields", **place)
+        return TemplateFault("texts, numbers and lists have no fields", place)
     if isinstance(error.__cause__, MemoryError | RecursionError):
         raise error.__cause__
-    return TemplateFault(error.message, **place)
+    return TemplateFault(error.message, place)
 
 
 def _start_of(path: tuple[str, ...], parsed: ParsedTemplate, *, since: int) -> int | None:
@@ -242,14 +291,14 @@ def _nodes(node: Any) -> Iterator[Any]:
     while waiting:
         current = waiting.pop()
         if isinstance(current, tuple):
-            waiting += cast(tuple[Any, ...], current)
+            waiting += current
         elif is_dataclass(current):
             if hasattr(current, "start"):
                 yield current
             waiting += [getattr(current, field.name) for field in fields(current)]
 
 
-def _place(source: str, position: int) -> tuple[int, int]:
-    """Return the line and the column, from 1, of a position in bytes."""
+def _place(source: str, position: int) -> Place:
+    """Return the place of a position in bytes."""
     before = source.encode()[:position].decode(errors="replace")
     return before.count("\n") + 1, len(before) - before.rfind("\n")

@@ -53,15 +53,12 @@ def to_yaml(value: object) -> str:
 
     Raises ValueError for anything else.
     """
-    return cast(
-        str,
-        yaml.dump(
-            value,
-            Dumper=_Dumper,
-            default_flow_style=False,
-            allow_unicode=True,
-            width=math.inf,
-        ),
+    return yaml.dump(
+        value,
+        Dumper=_Dumper,
+        default_flow_style=False,
+        allow_unicode=True,
+        width=math.inf,
     )
 
 
@@ -87,6 +84,7 @@ def _scientific(digits: str, power: int) -> str:
     return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02}"
 
 
+_LIST, _MAPPING = "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"
 _TEXT = "tag:yaml.org,2002:str"
 """The tag of all scalars here: this module decides what is quoted, not PyYAML's resolver."""
 
@@ -101,7 +99,9 @@ class _Dumper(yaml.SafeDumper):
         return True  # Go writes a value that stands in two places twice
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
-        return _TEXT if kind is yaml.ScalarNode else super().resolve(kind, value, implicit)
+        if kind is yaml.ScalarNode:
+            return _TEXT
+        return _LIST if kind is yaml.SequenceNode else _MAPPING
 
     def write_plain(self, text: str, split: bool = True) -> None:
         super().write_plain(text, split)
@@ -113,7 +113,8 @@ class _Dumper(yaml.SafeDumper):
 
     def check_simple_key(self) -> bool:
         """Return whether a key stands before its colon without ``? ``."""
-        key: str = self.event.value  # all keys are texts
+        assert isinstance(self.event, yaml.ScalarEvent)  # all keys are texts
+        key = self.event.value
         return len(key.encode()) <= _LONGEST_SIMPLE_KEY and not _BREAK.search(key)
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
@@ -160,32 +161,32 @@ def _nothing(dumper: _Dumper, _: None) -> yaml.ScalarNode:
 
 
 def _list(dumper: _Dumper, items: list[object]) -> yaml.SequenceNode:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=not items)
+    return dumper.represent_sequence(_LIST, items, flow_style=not items)
 
 
 def _mapping(dumper: _Dumper, mapping: Mapping[str, object]) -> yaml.MappingNode:
     pairs = [(key, mapping[key]) for key in sorted(mapping, key=cmp_to_key(_compared))]
-    return dumper.represent_mapping("tag:yaml.org,2002:map", pairs, flow_style=not pairs)
+    return dumper.represent_mapping(_MAPPING, pairs, flow_style=not pairs)
 
 
 def _unknown(dumper: _Dumper, value: object) -> Any:
     raise ValueError(f"a value of type {type(value).__name__} has no YAML")
 
 
-_REPRESENTERS: tuple[tuple[type, Any], ...] = (
-    (str, _text),
-    (bool, _boolean),
-    (int, _integer),
-    (float, _number),
-    (type(None), _nothing),
-    (list, _list),
-    (tuple, _list),
-    (dict, _mapping),
-)
-for _kind, _representer in _REPRESENTERS:
-    _Dumper.add_representer(_kind, _representer)
-    _Dumper.add_multi_representer(_kind, _representer)  # its subclasses
-_Dumper.add_representer(None, _unknown)
+def _represent(kind: type, representer: Any) -> None:
+    _Dumper.add_representer(kind, representer)
+    _Dumper.add_multi_representer(kind, representer)  # its subclasses
+
+
+_represent(str, _text)
+_represent(bool, _boolean)
+_represent(int, _integer)
+_represent(float, _number)
+_represent(type(None), _nothing)
+_represent(list, _list)
+_represent(tuple, _list)
+_represent(dict, _mapping)
+_Dumper.add_multi_representer(object, _unknown)
 
 
 def _is_something_else(text: str) -> bool:

@@ -5,10 +5,9 @@ The dot is followed: inside ``range`` and ``with`` it is another value, and `$` 
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cache
 
-from gotpl import TemplateSyntaxError
-from gotpl.parse.nodes import (
+from temporal_plans.domain.packages.template_use import TemplateUse
+from temporal_plans.loading.packages.go_templates import (
     ActionNode,
     BlockNode,
     CommandNode,
@@ -23,13 +22,11 @@ from gotpl.parse.nodes import (
     RangeNode,
     StringNode,
     TemplateCallNode,
+    TemplateFault,
     VariableNode,
     WithNode,
+    parse,
 )
-from gotpl.parse.parser import parse_template
-
-from temporal_plans.domain.packages.template_use import TemplateUse
-from temporal_plans.loading.packages.go_templates import REFUSED, functions
 
 _ROOT = "$"
 _LOOKUPS = frozenset({"index", "get", "hasKey", "dig"})
@@ -52,10 +49,9 @@ _Scope = dict[str, _Kind]
 def template_use(source: str) -> TemplateUse:
     """Return what a template refers to; of one with an error of syntax, the error."""
     try:
-        parsed = parse_template(source, functions=_functions())
-    except TemplateSyntaxError as error:
-        text = str(error).removeprefix(f"template:{error.line}:{error.column}: ")
-        return TemplateUse(fault=(text, error.line))
+        parsed = parse("", source)
+    except TemplateFault as fault:
+        return TemplateUse(fault=(fault.problem, fault.line))
     walk = _Walk(source, parsed)
     walk.block(parsed.root, _Kind.ROOT, {_ROOT: _Kind.ROOT})
     return TemplateUse(
@@ -66,11 +62,6 @@ def template_use(source: str) -> TemplateUse:
         all_parameters=_Kind.PARAMS in walk.whole,
         all_pipes=_Kind.PIPES in walk.whole,
     )
-
-
-@cache
-def _functions() -> frozenset[str]:
-    return frozenset(functions()) | frozenset(REFUSED)
 
 
 @dataclass

@@ -1,5 +1,5 @@
-"""The program that renders templates: a process of its own, because a template may loop for ever or
-ask for all memory, and nothing in the same process could stop it.
+"""The program that renders templates: a process of its own, because a template may loop without end
+or ask for all memory, and nothing in the same process could stop it.
 
 Its standard input is one ``RenderOrder`` as JSON; for each template, in order, it writes one line
 with a ``RenderAnswer``. It imports nothing but the engine, to start quickly.

@@ -173,7 +173,7 @@ def _reason(
 ) -> Reason:
     line, column = answer.get("line"), answer.get("column")
     place = "".join(f":{number}" for number in (line, column) if number is not None)
-    problem = answer["problem"]
+    problem = answer.get("problem", "")
     if any(secret in problem for secret in secrets):
         problem = "fails with an error that holds the value of a secret parameter"
     fix = answer.get("fix", "")

@@ -3,11 +3,12 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 
+from temporal_plans.domain.packages.parameters import as_floats
 from temporal_plans.loading.packages import go_templates
 from temporal_plans.loading.packages.go_templates import REFUSED, TemplateFault, render_template
 
@@ -18,19 +19,8 @@ PROBES: dict[str, Any] = json.loads(
 _PLACE = re.compile(r"t\.yaml:(?P<line>\d+)")
 
 
-def go_values(value: Any) -> Any:
-    """Return a value of YAML with its integers as floats: in lists and mappings of parameters Go
-    has no others."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, list):
-        return [go_values(item) for item in value]
-    return (
-        {key: go_values(item) for key, item in value.items()} if isinstance(value, dict) else value
-    )
-
-
-DATA: dict[str, Any] = go_values(yaml.safe_load(PROBES["data"]))
+DATA = cast(dict[str, object], as_floats(yaml.safe_load(PROBES["data"])))
+"""As Go has it: in lists and mappings of parameters all numbers are floats."""
 
 
 def fault_of(template: str, **data: object) -> TemplateFault:

@@ -1,6 +1,7 @@
 """Rendering of a package's templates in a process of its own."""
 
 import time
+from collections.abc import Collection
 
 import pytest
 
@@ -25,13 +26,18 @@ CONTEXT = TemplateContext(
     secrets=("PASSWORD", "M", "ABSENT"),
 )
 
-SMALL = RenderLimits(seconds=0.5, all_seconds=20, memory=256 * 2**20)
 
-
-def reason_of(template: str, context: TemplateContext = CONTEXT) -> Reason:
-    reason = render_each({"t.yaml": template}, context, SMALL)["t.yaml"]
-    assert isinstance(reason, Reason), reason[:100]
-    return reason
+def reasons_of(
+    templates: Collection[str],
+    context: TemplateContext = CONTEXT,
+    limits: RenderLimits | None = None,
+) -> list[Reason]:
+    """Return why each of the templates can't be rendered: they are t0.yaml, t1.yaml..."""
+    named = {f"t{number}.yaml": template for number, template in enumerate(templates)}
+    rendered = render_each(named, context, limits)
+    reasons = [reason for reason in rendered.values() if isinstance(reason, Reason)]
+    assert len(reasons) == len(named)
+    return reasons
 
 
 def test_a_template_sees_the_fields_of_its_step() -> None:
@@ -47,28 +53,27 @@ def test_a_template_sees_the_fields_of_its_step() -> None:
 
 def test_without_a_step_there_are_neither_its_names_nor_pipes() -> None:
     context = TemplateContext("inst", "ns1", "op", "1.2.3")
-    for name in ("PlanName", "PhaseName", "StepName", "Pipes"):
-        reason = reason_of(f"{{{{ .{name} }}}}", context)
-        assert reason.problem == f"there is no .{name}"
-        assert reason.fix == "only a step's templates have it"
+    names = ("PlanName", "PhaseName", "StepName", "Pipes")
+    reasons = reasons_of([f"{{{{ .{name} }}}}" for name in names], context)
+    assert [reason.problem for reason in reasons] == [f"there is no .{name}" for name in names]
+    assert {reason.fix for reason in reasons} == {"only a step's templates have it"}
 
 
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        (
-            "\n {{ .Params.NODE_COUNTS }}",
-            "t.yaml:2:5: there is no .Params.NODE_COUNTS; did you mean",
-        ),
-        ("{{ .Params.X }}", "t.yaml:1:4: there is no .Params.X; define the parameter X in"),
-        ("{{ .StepNumber }}", "t.yaml:1:4: there is no .StepNumber; did you mean .StepName?"),
-        ("{{ .Pipes.key }}", "t.yaml:1:4: there is no .Pipes.key; a Pipe task with the key key"),
-        ("{{ .Params.M.x }}", "t.yaml:1:4: there is no .Params.M.x; the value of Params.M has no"),
-        ("a\n{{ if }}", "t.yaml:2:"),
-    ],
-)
-def test_a_refusal_has_file_line_column_and_the_cure(template: str, text: str) -> None:
-    assert str(reason_of(template)).startswith(text)
+REFUSALS = {
+    "\n {{ .Params.NODE_COUNTS }}": "2:5: there is no .Params.NODE_COUNTS; did you mean NODE_",
+    "{{ .Params.X }}": "1:4: there is no .Params.X; define the parameter X in params.yaml",
+    "{{ .StepNumber }}": "1:4: there is no .StepNumber; did you mean .StepName?",
+    "{{ .Pipes.key }}": "1:4: there is no .Pipes.key; a Pipe task with the key key must be in",
+    "{{ .Params.M.x }}": "1:4: there is no .Params.M.x; the value of Params.M has no such key",
+    "a\n{{ if }}": "2:",
+}
+
+
+def test_a_refusal_has_file_line_column_and_the_cure() -> None:
+    reasons = reasons_of(list(REFUSALS))
+    for number, (reason, text) in enumerate(zip(reasons, REFUSALS.values(), strict=True)):
+        assert str(reason).startswith(f"t{number}.yaml:{text}")
+        assert reason.line == int(text[0])
 
 
 def test_every_template_that_fails_is_named_at_once() -> None:
@@ -81,44 +86,44 @@ def test_every_template_that_fails_is_named_at_once() -> None:
     assert list(rendered) == list(templates)
 
 
-@pytest.mark.parametrize(
-    "expression", [".Params.PASSWORD", ".Params.M.token", "(toJson .Params.M)"]
-)
-def test_no_value_of_a_secret_parameter_stands_in_an_error(expression: str) -> None:
-    reason = reason_of(f"{{{{ fail {expression} }}}}")
-    assert "secret parameter" in reason.problem
-    assert "hunter2" not in str(reason)
-    assert "deep-secret" not in str(reason)
+def test_no_value_of_a_secret_parameter_stands_in_an_error() -> None:
+    expressions = (".Params.PASSWORD", ".Params.M.token", "(toJson .Params.M)")
+    for reason in reasons_of([f"{{{{ fail {expression} }}}}" for expression in expressions]):
+        assert "secret parameter" in reason.problem
+        assert "hunter2" not in str(reason)
+        assert "deep-secret" not in str(reason)
 
 
-@pytest.mark.parametrize(
-    ("template", "problem"),
-    [
-        ('{{ repeat 1000000000 "x" }}', "takes more than 256 MB"),
-        ('{{ $x := "xxxxxxxx" }}{{ range 60 }}{{ $x = print $x $x }}{{ end }}', "more than 256 MB"),
-        ("{{ until 1000000000 }}", "takes more than 256 MB"),
-        ('{{ printf "%1000000000d" 1 }}', "takes more than 256 MB"),
-        ('{{ indent 1000000000 "x" }}', "takes more than 256 MB"),
-        ("{{ range until 200 }}{{ $u := uniq (until 20000) }}{{ end }}", "takes more than 0.5 s"),
-        ("{{ range 1000000000 }}{{ end }}", "iteration budget exceeded"),
-        ('{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ toYaml $d }}', "nested too deeply"),
-    ],
-)
-def test_time_and_memory_are_bounded(template: str, problem: str) -> None:
-    assert problem in reason_of(template).problem
+UNBOUNDED = {
+    '{{ repeat 1000000000 "x" }}': "takes more than 256 MB",
+    '{{ $x := "xxxxxxxx" }}{{ range 60 }}{{ $x = print $x $x }}{{ end }}': "more than 256 MB",
+    "{{ until 1000000000 }}": "takes more than 256 MB",
+    '{{ printf "%1000000000d" 1 }}': "takes more than 256 MB",
+    '{{ indent 1000000000 "x" }}': "takes more than 256 MB",
+    "{{ range 1000000000 }}{{ end }}": "iteration budget exceeded",
+    '{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ toYaml $d }}': "nested too deeply",
+}
+
+ENDLESS = "{{ range until 200 }}{{ $u := uniq (until 20000) }}{{ end }}"
+
+
+def test_memory_loops_and_depth_are_bounded() -> None:
+    reasons = reasons_of(list(UNBOUNDED), limits=RenderLimits(memory=256 * 2**20))
+    for reason, problem in zip(reasons, UNBOUNDED.values(), strict=True):
+        assert problem in reason.problem
 
 
 def test_one_template_without_an_end_spoils_no_other() -> None:
-    endless = "{{ range until 200 }}{{ $u := uniq (until 20000) }}{{ end }}"
-    rendered = render_each({"a.yaml": "a", "b.yaml": endless, "c.yaml": "c"}, CONTEXT, SMALL)
+    rendered = render_each(
+        {"a.yaml": "a", "b.yaml": ENDLESS, "c.yaml": "c"}, CONTEXT, RenderLimits(seconds=0.5)
+    )
     assert (rendered["a.yaml"], rendered["c.yaml"]) == ("a", "c")
-    assert "takes more than" in str(rendered["b.yaml"])
+    assert str(rendered["b.yaml"]) == "b.yaml: takes more than 0.5 s"
 
 
 def test_the_process_ends_at_its_limit_whatever_the_template_does() -> None:
     limits = RenderLimits(seconds=60, all_seconds=1)
-    endless = "{{ range until 200 }}{{ $u := uniq (until 20000) }}{{ end }}"
-    rendered = render_each({"a.yaml": "a", "b.yaml": endless, "c.yaml": "c"}, CONTEXT, limits)
+    rendered = render_each({"a.yaml": "a", "b.yaml": ENDLESS, "c.yaml": "c"}, CONTEXT, limits)
     assert rendered["a.yaml"] == "a"
     assert "b.yaml: takes more than 1 s" in str(rendered["b.yaml"])
     assert "was not rendered" in str(rendered["c.yaml"])
