@@ -37,7 +37,7 @@ def read_objects(text: str) -> Objects:
             continue
         doubts += [_moved(reason, first) for reason in read.problems]
         if fault := _fault(read.value):
-            faults.append(_moved(fault.but(line=1), first))
+            faults.append(_moved(fault.but(line=read.lines.get("", 1)), first))
         elif read.value is not None:
             objects.append(cast(KubernetesObject, read.value))
     return Objects(tuple(objects), tuple(faults), tuple(doubts))

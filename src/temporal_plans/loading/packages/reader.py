@@ -26,9 +26,11 @@ from temporal_plans.loading.packages.download import download, is_address
 from temporal_plans.loading.packages.folder import read_folder
 from temporal_plans.loading.packages.written import (
     doubts,
+    indexed,
     locator,
     operator_form,
     parameters_form,
+    with_names,
 )
 from temporal_plans.loading.text.document import Document, read_yaml
 
@@ -52,7 +54,7 @@ class ReadPackage:
         document = self.documents.get(finding.file)
         if finding.line is not None or document is None:
             return finding
-        return finding.but(line=document.line(finding.field))
+        return finding.but(line=document.line(indexed(document.value, finding.field)))
 
 
 def load_package(source: str | Path) -> Package:
@@ -187,14 +189,15 @@ def _part(
         raise SpecError([one.but(field=f"{name}: {one.field}") for one in form.problems])
     faults = [_placed(one, Severity.ERROR, name, document) for one in form.problems]
     faults += _version_fault(form.value.api_version, name)
-    findings = [_placed(one, Severity.ERROR, name, document) for one in document.problems]
+    named = [one.but(field=with_names(document.value, one.field)) for one in document.problems]
+    findings = [_placed(one, Severity.ERROR, name, document) for one in named]
     remarks = [*form.ignored, *doubts(document, name)]
     findings += [_placed(one, Severity.WARNING, name, document) for one in remarks]
     return _Part(form.value, tuple(faults), tuple(findings))
 
 
 def _placed(reason: Reason, severity: Severity, name: str, document: Document) -> Finding:
-    line = reason.line or document.line(reason.field)
+    line = reason.line or document.line(indexed(document.value, reason.field))
     return of(reason.but(line=line), severity, name)
 
 

@@ -17,11 +17,17 @@ _FORM = "form"
 
 
 def verify(
-    read: ReadPackage, *, task_kinds: Collection[str] = (), checks: Collection[Check] = CHECKS
+    read: ReadPackage,
+    *,
+    task_kinds: Collection[str] = (),
+    checks: Collection[Check] = CHECKS,
+    rendering: bool = True,
 ) -> Verification:
     """Return every error and warning of a package, in the order of files and lines.
 
-    ``task_kinds`` are the names of kinds that developers registered.
+    ``task_kinds`` are the names of kinds that developers registered. ``rendering``: templates are
+    rendered, too, which takes a process of its own. While parts of the package are unreadable,
+    warnings of checks are left out: those parts may be what they miss.
     """
     subject = Subject(
         package=read.package,
@@ -30,7 +36,8 @@ def verify(
         task_kinds=task_kinds,
     )
     found = [*_of_the_package(findings(subject, checks), read.faults)]
-    found += _rendered(read, found)
+    if rendering:
+        found += _rendered(read, found)
     of_the_form = [one.but(check=_FORM) for one in (*read.faults, *read.findings)]
     return verification([*of_the_form, *map(read.placed, found)])
 
@@ -53,5 +60,7 @@ def _of_the_package(found: Iterable[Finding], faults: Iterable[Finding]) -> Iter
         derived = any(
             file == one.file and f"{one.field}.".startswith(field) for file, field in unreadable
         )
-        if not derived and PLACEHOLDER not in str(one):
+        if derived or PLACEHOLDER in str(one):
+            continue
+        if not unreadable or one.severity is Severity.ERROR:
             yield one

@@ -51,6 +51,24 @@ def locator(raw: object) -> Callable[[Location], str]:
     return locate
 
 
+def with_names(raw: object, path: str) -> str:
+    """Return a path in which entries with a name of their own stand by it."""
+    return ".".join(_named(raw, list(_location(path))))
+
+
+def indexed(raw: object, path: str) -> str:
+    """Return a path in which entries of lists stand by their positions, not by their names."""
+    parts: list[str] = []
+    for part in path.split("."):
+        if isinstance(raw, list) and not part.isdigit():
+            items = cast(list[object], raw)
+            names = [_own_name(item) for item in items]
+            part = str(names.index(part)) if part in names else part
+        parts.append(part)
+        raw = _child(raw, part)
+    return ".".join(parts)
+
+
 def doubts(document: Document, name: str) -> Iterator[Reason]:
     """Yield a reason for each text of a package file that is not what it looks like, because it has
     no quotes (``3.10`` is ``3.1``), or because its parameter has no type for lists."""
@@ -133,24 +151,26 @@ def _named(raw: object, parts: list[int | str]) -> Iterator[str]:
     """Yield the parts of a path, names for positions."""
     for part in parts:
         yield _name(raw, part)
-        if isinstance(raw, Mapping):
-            raw = cast(_Entries, raw).get(str(part))
-        elif (
-            isinstance(raw, list) and isinstance(part, int) and part < len(cast(list[object], raw))
-        ):
-            raw = cast(list[object], raw)[part]
-        else:
-            raw = None
+        raw = _child(raw, str(part))
 
 
 def _name(raw: object, part: int | str) -> str:
     if not isinstance(raw, list) or not isinstance(part, int):
         return str(part)
-    names = [
-        cast(_Entries, item).get("name") if isinstance(item, Mapping) else None
-        for item in cast(list[object], raw)
-    ]
-    own = names[part] if part < len(names) else None
-    if isinstance(own, str) and own and Counter(names)[own] == 1:
-        return own
-    return str(part)
+    names = [_own_name(item) for item in cast(list[object], raw)]
+    own = names[part] if part < len(names) else ""
+    return own if own and Counter(names)[own] == 1 else str(part)
+
+
+def _own_name(item: object) -> str:
+    name = cast(_Entries, item).get("name") if isinstance(item, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _child(raw: object, part: str) -> object:
+    if isinstance(raw, Mapping):
+        return cast(_Entries, raw).get(part)
+    if isinstance(raw, list) and part.isdigit():
+        items = cast(list[object], raw)
+        return items[int(part)] if int(part) < len(items) else None
+    return None
