@@ -34,7 +34,6 @@ COMMANDS = [
 ]
 NOUNS = {
     "config": ["list", "show", "diff"],
-    "package": ["verify", "params", "plans", "tasks", "render", "create", "pack"],
     "pod": ["restart", "replace", "pause", "resume"],
     "package": ["verify", "render", "params", "plans", "tasks", "create", "pack"],
     "schedule": ["create", "list", "show", "pause", "unpause", "trigger", "delete"],
