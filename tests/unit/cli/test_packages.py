@@ -1,6 +1,8 @@
 """`temporal plan package`, and what other commands say of packages."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -162,3 +164,20 @@ def test_our_package_has_every_kind_of_task(run: Run) -> None:
     tasks = json.loads(run("package", "tasks", str(STORE), "--json").out)
     kinds = {"Apply", "Delete", "Toggle", "Pipe", "KudoOperator", "Dummy"}
     assert {task["kind"] for task in tasks} == kinds
+
+
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+
+
+def test_the_commands_of_the_page_answer_as_it_says(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    shown = [part for block in BLOCK.findall(PAGE) for part in block.split("$ temporal plan ")[1:]]
+    assert len(shown) > 8
+    for command, _, expected in (part.partition("\n") for part in shown):
+        ran = run(*shlex.split(command))
+        assert (ran.code, ran.err) == (0, ""), command
+        assert not expected or ran.out == expected, command

@@ -262,7 +262,7 @@ def test_a_parameter_without_use() -> None:
         (TEMPLATE + "{{ .Nmae }}", "app.yaml:7: .Nmae: is unknown in templates"),
         (TEMPLATE + "{{ if }}", "app.yaml:7: : "),
         (TEMPLATE + "\n{{ upper 3 }}", "app.yaml:8: : can't be rendered with the defaults: "),
-        (TEMPLATE + "\n{{ now }}", "app.yaml:8: : can't be rendered with the defaults: "),
+        (TEMPLATE + "\n{{ now }}", "app.yaml:8: : the function 'now' is not available"),
         (TEMPLATE + "  data: [", "is not YAML"),
         (TEMPLATE + "---\n- a\n", "is no object: not a mapping (line 8 of the rendered text)"),
         (TEMPLATE + "---\nkind: Pod\n", "app.yaml:: apiVersion: is missing (line 8"),
