@@ -42,6 +42,8 @@ from gotpl.parse.nodes import (
     WithNode,
 )
 from gotpl.parse.parser import parse_template
+from gotpl.runtime import UNTYPED_NIL
+from gotpl.runtime.gofmt import sprintf
 
 from temporal_plans.loading.packages.go_yaml import to_yaml
 
@@ -169,6 +171,9 @@ REFUSED: Mapping[str, str] = {
 _WHOLE = ("int", "int64", "add", "add1", "sub", "mul", "div", "mod", "min", "max", "biggest")
 """Functions of sprig that take any value for a whole number."""
 
+_COLLECTING = ("list", "tuple", "dict", "set", "append", "push", "prepend")
+"""Functions that put their arguments into lists and mappings."""
+
 _DECIMAL = re.compile(r"[-+]?[0-9]+", re.ASCII)
 
 _VERSION_FIELDS = ("Major", "Minor", "Patch")
@@ -182,7 +187,8 @@ def functions() -> Mapping[str, Function]:
         name: function for name, function in hermetic_text_func_map().items() if name not in REFUSED
     }
     functions |= {name: _of_decimals(functions[name]) for name in _WHOLE}
-    return {**functions, "toYaml": to_yaml}
+    functions |= {name: _with_none(functions[name]) for name in _COLLECTING}
+    return {**functions, "printf": _printf, "print": _print, "println": _println, "toYaml": to_yaml}
 
 
 def _of_decimals(function: Function) -> Function:
@@ -194,6 +200,40 @@ def _of_decimals(function: Function) -> Function:
         return function(*(_decimal(each) if isinstance(each, str) else each for each in arguments))
 
     return call
+
+
+def _with_none(function: Function) -> Function:
+    """Return a function that collects the word ``nil`` as None, as which it stands in data."""
+
+    @wraps(function)
+    def call(*arguments: object) -> object:
+        return function(*(None if each is UNTYPED_NIL else each for each in arguments))
+
+    return call
+
+
+def _printf(form: str, *values: object) -> str:
+    return sprintf(form, *map(_nil, values))
+
+
+def _print(*values: object) -> str:
+    """Return the values with a blank between two of which neither is a text."""
+    parts: list[str] = []
+    for index, value in enumerate(values):
+        if index and not isinstance(value, str) and not isinstance(values[index - 1], str):
+            parts.append(" ")
+        parts.append(sprintf("%v", _nil(value)))
+    return "".join(parts)
+
+
+def _println(*values: object) -> str:
+    return " ".join(sprintf("%v", _nil(value)) for value in values) + "\n"
+
+
+def _nil(value: object) -> object:
+    """Return what gotpl prints as ``<nil>``; the None of data would be ``<no value>``, which Go
+    prints outside of functions only."""
+    return UNTYPED_NIL if value is None else value
 
 
 def _decimal(text: str) -> int:

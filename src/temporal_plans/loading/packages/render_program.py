@@ -11,34 +11,10 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import TypedDict, cast
+from typing import cast
 
 from temporal_plans.loading.packages.go_templates import TemplateFault, render_template
-
-
-class RenderOrder(TypedDict):
-    """``templates``: texts by name. ``data``: what ``.`` is in each of them. ``seconds``: processor
-    time for one template, ``all_seconds`` for all of them; ``memory``: bytes of the process;
-    ``output_limit``: characters of all texts."""
-
-    templates: dict[str, str]
-    data: dict[str, object]
-    seconds: float
-    all_seconds: int
-    memory: int
-    output_limit: int
-
-
-class RenderAnswer(TypedDict, total=False):
-    """``text``, or ``problem`` with its place (both from 1) where known; ``missing`` is the path of
-    a missing key."""
-
-    text: str
-    problem: str
-    line: int | None
-    column: int | None
-    fix: str
-    missing: tuple[str, ...]
+from temporal_plans.loading.packages.render_order import RenderAnswer, RenderOrder
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ from typing import cast
 
 from temporal_plans.domain.values.names import did_you_mean
 from temporal_plans.domain.values.refusal import Reason, SpecError
-from temporal_plans.loading.packages.render_program import RenderAnswer, RenderOrder
+from temporal_plans.domain.values.text import shortened
+from temporal_plans.loading.packages.render_order import RenderAnswer, RenderOrder
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[1:]; "
@@ -152,8 +153,7 @@ def _execute(order: RenderOrder, elapsed: float) -> tuple[bytes, str]:
         program = subprocess.run(
             command,
             input=json.dumps(order).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            capture_output=True,
             env={},
             cwd="/",
             check=False,
@@ -165,7 +165,10 @@ def _execute(order: RenderOrder, elapsed: float) -> tuple[bytes, str]:
     if program.returncode < 0:  # by the kernel, at the limit of processor time or of memory
         limits = f"{order['all_seconds']} s or {order['memory'] // 2**20} MB"
         return program.stdout, f"takes more than {limits}"
-    return program.stdout, f"the rendering ended with exit code {program.returncode}"
+    # its own error, such as a library that is missing: those of templates are answers
+    *_, last = ["", *program.stderr.decode(errors="replace").splitlines()]
+    ending = f"the rendering ended with exit code {program.returncode}"
+    return program.stdout, f"{ending}: {shortened(last)}" if last else ending
 
 
 def _reason(

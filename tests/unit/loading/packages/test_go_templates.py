@@ -107,9 +107,18 @@ def test_a_template_reaches_nothing_of_python(template: str) -> None:
             "{{ add 9223372036854775807 1 }} {{ int `+5` }} {{ int `1_0` }}",
             "-9223372036854775808 5 0",
         ),
+        (
+            '{{ toJson (list 1 nil) }} {{ toJson (dict "a" nil) }} {{ list nil }}',
+            '[1,null] {"a":null} [<nil>]',
+        ),
+        ('{{ toYaml (append (list "a") nil) }}', "- a\n- null\n"),
+        ('{{ printf "%v|%s" .Params.NIL "a" }} {{ printf "%d" "x" }}', "<nil>|a %!d(string=x)"),
+        ('{{ print .Params.NIL 1 "a" 2 3.5 true nil }}', "<nil> 1a2 3.5 true <nil>"),
+        ('{{ println .Params.NIL "a" 1 }}', "<nil> a 1\n"),
         ("{{ (semver `1.2.3-rc.1`).Minor }} {{ (semver `1.2.3-rc.1`).Prerelease }}", "2 rc.1"),
     ],
 )
+# each text is what Go gives
 def test_functions_beyond_the_probes(template: str, text: str) -> None:
     assert render_template("t.yaml", template, DATA) == text
 

@@ -1,5 +1,6 @@
 """Rendering of a package's templates in a process of its own."""
 
+import sys
 import time
 from collections.abc import Collection
 
@@ -148,3 +149,9 @@ def test_the_process_has_nothing_of_the_environment(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("PYTHONSTARTUP", "/nowhere")
     assert render({"t.yaml": "fine"}, CONTEXT) == {"t.yaml": "fine"}
+
+
+def test_a_process_that_can_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if "site-packages" not in path])
+    [reason] = reasons_of(["fine"])
+    assert "No module named 'gotpl'" in reason.problem
