@@ -20,7 +20,7 @@ def deploy(subject: Subject) -> Iterator[Finding]:
 
 def names(subject: Subject) -> Iterator[Finding]:
     """Yield an error for each name that a plan, a phase or a step can't have, and a warning for
-    each that is there twice."""
+    each that stands in it twice."""
     for name, plan in subject.package.operator.plans.items():
         yield from _names("plans", [name])
         yield from _names(f"plans.{name}.phases", [phase.name for phase in plan.phases])
