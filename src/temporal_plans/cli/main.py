@@ -20,6 +20,7 @@ from temporal_plans.cli.commands import (
     deploying,
     files,
     operating,
+    packages,
     pods,
     processes,
     reading,
@@ -77,6 +78,7 @@ _COMMAND_MODULES = (
     operating,
     scheduling,
     removing,
+    packages,
 )
 
 for _module in _COMMAND_MODULES:

@@ -25,11 +25,12 @@ COMMANDS = [
     *("deploy", "diff", "rollback", "uninstall", "configs"),
     *("list", "show", "explain", "log", "history", "agents", "logs", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
-    *("remove-agent", "config", "pod", "schedule"),
+    *("remove-agent", "config", "pod", "schedule", "package"),
 ]
 NOUNS = {
     "config": ["list", "show", "diff"],
     "pod": ["restart", "replace", "pause", "resume"],
+    "package": ["verify", "render", "params", "plans", "tasks", "create", "pack"],
     "schedule": ["create", "list", "show", "pause", "unpause", "trigger", "delete"],
 }
 """The commands that have commands of their own."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from temporal_plans.cli.actions.packages import package_facts, validate_package
 from temporal_plans.cli.inputs.files import FileKind, ServiceFileOptions, kind_of, service_file
 from temporal_plans.cli.inputs.strategy_names import custom_strategies
 from temporal_plans.cli.terminal.output import print_error, print_json, print_line, print_lines
@@ -20,7 +21,10 @@ from temporal_plans.messages.plan_views import PlanView, PlanViewer
 
 def validate_file(file: ServiceFileOptions) -> int:
     """Check the file and print what it is; return the exit code. Raises SpecError."""
-    if kind_of(file.path) is FileKind.PLAN:
+    kind = kind_of(file.path)
+    if kind is FileKind.PACKAGE:
+        return validate_package(file.path)
+    if kind is FileKind.PLAN:
         return _plan(file.path)
     return _service(service_file(file), file.path)
 
@@ -33,7 +37,9 @@ def validate_file_as_json(file: ServiceFileOptions) -> int:
     try:
         kind = kind_of(path)
         found["kind"] = kind.value
-        if kind is FileKind.PLAN:
+        if kind is FileKind.PACKAGE:
+            found |= package_facts(path)
+        elif kind is FileKind.PLAN:
             found |= _plan_facts(path)
         else:
             found |= _service_facts(service_file(file))

@@ -311,6 +311,15 @@ StepArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True)]
+FileOrPackageArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        exists=True,
+        readable=True,
+        help="A service file, a plan file, or a package: its folder or its archive.",
+    ),
+]
 
 
 def examples(*lines: str) -> str:

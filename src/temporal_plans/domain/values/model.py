@@ -29,6 +29,14 @@ def kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
+def file_key(model: type[BaseModel], name: str) -> str:
+    """Return the key that files have for a field of a model."""
+    aliases = model.model_config.get("alias_generator")
+    alias = aliases.validation_alias if isinstance(aliases, AliasGenerator) else None
+    key = alias(name) if alias else None
+    return key if isinstance(key, str) else kebab(name)
+
+
 class Value(BaseModel):
     """An immutable value with known keys only.
 
