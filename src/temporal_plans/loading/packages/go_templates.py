@@ -42,8 +42,8 @@ from gotpl.parse.nodes import (
     WithNode,
 )
 from gotpl.parse.parser import parse_template
-from gotpl.runtime import UNTYPED_NIL
 from gotpl.runtime.gofmt import sprintf
+from gotpl.runtime.values import UNTYPED_NIL
 
 from temporal_plans.loading.packages.go_yaml import to_yaml
 
