@@ -22,7 +22,7 @@ from temporal_plans.domain.packages.plans import (
     unknown,
 )
 from temporal_plans.domain.packages.tasks import AnyTask
-from temporal_plans.domain.packages.value import PackageValue, Text
+from temporal_plans.domain.packages.value import ENTRIES_LIMIT, PackageValue, Text
 from temporal_plans.domain.values.model import CompactValue
 from temporal_plans.domain.values.names import DNS_LABEL_LIMIT
 from temporal_plans.domain.values.refusal import Reason
@@ -67,9 +67,13 @@ class Operator(PackageValue):
     namespace_manifest: Text = Field(
         default="", description="The template of the namespace, where one is created."
     )
-    tasks: tuple[AnyTask, ...] = Field(default=(), description="The tasks that steps refer to.")
+    tasks: tuple[AnyTask, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="The tasks that steps refer to."
+    )
     plans: dict[str, PackagePlan] = Field(
-        default={}, description=f"The plans by name; `{DEPLOY}` must be one."
+        max_length=ENTRIES_LIMIT,
+        default={},
+        description=f"The plans by name; `{DEPLOY}` must be one.",
     )
 
 

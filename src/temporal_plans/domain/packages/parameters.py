@@ -8,7 +8,7 @@ from typing import cast
 
 from pydantic import Field
 
-from temporal_plans.domain.packages.value import Flag, PackageValue, Text
+from temporal_plans.domain.packages.value import ENTRIES_LIMIT, Flag, PackageValue, Text
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason
 
@@ -125,8 +125,12 @@ class Parameters(PackageValue):
     """The file ``params.yaml``."""
 
     api_version: Text = ""
-    groups: tuple[Group, ...] = Field(default=(), description="Groups of parameters, for forms.")
-    parameters: tuple[Parameter, ...] = Field(default=(), description="The parameters.")
+    groups: tuple[Group, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="Groups of parameters, for forms."
+    )
+    parameters: tuple[Parameter, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="The parameters."
+    )
 
 
 def boolean(text: str) -> bool | None:

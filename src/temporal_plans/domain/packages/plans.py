@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import Field
 
-from temporal_plans.domain.packages.value import PackageValue, Text
+from temporal_plans.domain.packages.value import ENTRIES_LIMIT, PackageValue, Text
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Refusal, RefusedError
 
@@ -27,7 +27,9 @@ class PackageStep(PackageValue):
     """A step: tasks that are executed together."""
 
     name: Text = Field(description="Its name.")
-    tasks: tuple[Text, ...] = Field(default=(), description="The names of its tasks.")
+    tasks: tuple[Text, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="The names of its tasks."
+    )
 
 
 class PackagePhase(PackageValue):
@@ -35,7 +37,9 @@ class PackagePhase(PackageValue):
 
     name: Text = Field(description="Its name.")
     strategy: Text = Field(default="", description="`serial` or `parallel`.")
-    steps: tuple[PackageStep, ...] = Field(default=(), description="Its steps.")
+    steps: tuple[PackageStep, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="Its steps."
+    )
 
     def step(self, name: str) -> PackageStep:
         """Return the step of this name. Raises RefusedError with names that resemble it."""
@@ -46,7 +50,9 @@ class PackagePlan(PackageValue):
     """A plan."""
 
     strategy: Text = Field(default="", description="`serial` or `parallel`.")
-    phases: tuple[PackagePhase, ...] = Field(default=(), description="Its phases.")
+    phases: tuple[PackagePhase, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="Its phases."
+    )
 
     def phase(self, name: str) -> PackagePhase:
         """Return the phase of this name. Raises RefusedError with names that resemble it."""

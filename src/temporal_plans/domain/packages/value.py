@@ -37,6 +37,9 @@ def _text(value: object) -> object:
     return printed(value) if isinstance(value, bool | int | float) else value
 
 
+ENTRIES_LIMIT = 2_000
+"""Entries of a list of a package file."""
+
 Text = Annotated[
     str,
     BeforeValidator(_text),

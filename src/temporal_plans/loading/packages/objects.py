@@ -10,6 +10,9 @@ from temporal_plans.loading.text.document import read_yaml
 
 _SEPARATOR = re.compile(r"(?:^|\n)---[^\n]*")
 
+OBJECT_LIMIT = 1_000
+"""Objects of one template."""
+
 KubernetesObject = Mapping[str, object]
 
 
@@ -29,7 +32,10 @@ def read_objects(text: str) -> Objects:
     objects: list[KubernetesObject] = []
     faults: list[Reason] = []
     doubts: list[Reason] = []
-    for first, document in _documents(text):
+    for number, (first, document) in enumerate(_documents(text)):
+        if number >= OBJECT_LIMIT:
+            faults.append(Reason(problem=f"gives more than {OBJECT_LIMIT} objects"))
+            break
         try:
             read = read_yaml(document, scalars="yaml-1.1", source="")
         except SpecError as error:
@@ -45,12 +51,14 @@ def read_objects(text: str) -> Objects:
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
     """Yield each document that has content, with the number of lines before it."""
-    start = 0
+    start = line = 0
     for separator in [*_SEPARATOR.finditer(text), None]:
         document = text[start : separator.start() if separator else len(text)]
         if any(line.strip() and not line.lstrip().startswith("#") for line in document.split("\n")):
-            yield text.count("\n", 0, start), document
-        start = separator.end() if separator else start
+            yield line, document
+        if separator:
+            line += text.count("\n", start, separator.end())
+            start = separator.end()
 
 
 def _fault(value: object) -> Reason | None:

@@ -3,6 +3,9 @@
 The dot is followed: inside ``range`` and ``with`` it is another value, and `$` stays the root.
 """
 
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -52,8 +55,13 @@ def template_use(source: str) -> TemplateUse:
         parsed = parse("", source)
     except TemplateFault as fault:
         return TemplateUse(fault=(fault.problem, fault.line))
-    walk = _Walk(source, parsed)
-    walk.block(parsed.root, _Kind.ROOT, {_ROOT: _Kind.ROOT})
+    except RecursionError:
+        return _TOO_DEEP
+    walk = _Walk(_ends_of_lines(source), parsed)
+    try:
+        walk.block(parsed.root, _Kind.ROOT, {_ROOT: _Kind.ROOT})
+    except RecursionError:
+        return _TOO_DEEP
     return TemplateUse(
         roots=walk.roots,
         parameters=walk.found[_Kind.PARAMS],
@@ -64,9 +72,17 @@ def template_use(source: str) -> TemplateUse:
     )
 
 
+_TOO_DEEP = TemplateUse(fault=("is nested too deeply", None))
+
+
+def _ends_of_lines(source: str) -> list[int]:
+    """Return the positions of the line breaks, in bytes."""
+    return [found.start() for found in re.finditer(b"\n", source.encode())]
+
+
 @dataclass
 class _Walk:
-    source: str
+    line_ends: Sequence[int]
     parsed: ParsedTemplate
     roots: dict[str, int] = field(default_factory=dict[str, int])
     found: dict[_Kind, dict[str, int]] = field(
@@ -187,4 +203,4 @@ class _Walk:
             self.whole.add(kind)
 
     def _line(self, position: int) -> int:
-        return self.source.encode()[:position].count(b"\n") + 1
+        return bisect_left(self.line_ends, position) + 1

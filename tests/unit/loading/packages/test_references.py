@@ -70,3 +70,26 @@ def test_syntax(template: str) -> None:
     assert fault is not None
     assert fault[0]
     assert fault[1] == template.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ if true }}" * 3000 + "{{ end }}" * 3000,
+        "{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}",
+        "".join(
+            f"{{{{ define `t{i}` }}}}{{{{ template `t{i + 1}` . }}}}{{{{ end }}}}"
+            for i in range(900)
+        )
+        + "{{ define `t900` }}{{ end }}{{ template `t0` . }}",
+    ],
+    ids=["blocks", "parentheses", "templates"],
+)
+def test_what_is_nested_too_deeply_is_a_fault(template: str) -> None:
+    fault = template_use(template).fault
+    assert fault is not None
+
+
+def test_a_long_template_takes_no_longer_than_its_length() -> None:
+    use = template_use("{{ .Params.A }}\n" * 20_000 + "{{ .Params.B }}")
+    assert use.parameters == {"A": 1, "B": 20_001}

@@ -262,7 +262,7 @@ def test_a_parameter_without_use() -> None:
         (TEMPLATE + "{{ .Nmae }}", "app.yaml:7: .Nmae: is unknown in templates"),
         (TEMPLATE + "{{ if }}", "app.yaml:7: : "),
         (TEMPLATE + "\n{{ upper 3 }}", "app.yaml:8: : can't be rendered with the defaults: "),
-        (TEMPLATE + "\n{{ now }}", "app.yaml:8: : the function 'now' is not available"),
+        (TEMPLATE + "\n{{ now }}", "with the defaults: the function 'now' is not available"),
         (TEMPLATE + "  data: [", "is not YAML"),
         (TEMPLATE + "---\n- a\n", "is no object: not a mapping (line 8 of the rendered text)"),
         (TEMPLATE + "---\nkind: Pod\n", "app.yaml:: apiVersion: is missing (line 8"),
@@ -320,6 +320,12 @@ def test_the_parameter_file_of_a_nested_package_need_not_be_an_object() -> None:
     wrong = {**child, "child.yaml": "COUNT: {{ .PlanName }}\n"}
     result = verified(nested, templates=wrong, rendering=True)
     only(result, "error", "templates/child.yaml:1: : can't be rendered")
+
+
+def test_lists_without_bounds_are_refused() -> None:
+    many = "parameters:\n" + "".join(f"  - {{name: P{i}}}\n" for i in range(2001))
+    result = verified(parameters=many)
+    assert ("params.yaml", "parameters") in [(one.file, one.field) for one in result.errors]
 
 
 # --- all of it ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from temporal_plans.domain.packages.tasks.task import PackageTask, no_resources
-from temporal_plans.domain.packages.value import Text
+from temporal_plans.domain.packages.value import ENTRIES_LIMIT, Text
 from temporal_plans.domain.values.refusal import Reason
 
 
@@ -14,7 +14,9 @@ class ApplyTask(PackageTask):
     """Apply objects to the cluster, and wait until they are healthy."""
 
     kind: Literal["Apply"] = "Apply"
-    resources: tuple[Text, ...] = Field(default=(), description="The templates of the objects.")
+    resources: tuple[Text, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="The templates of the objects."
+    )
 
     @property
     def templates(self) -> Sequence[str]:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from temporal_plans.domain.packages.tasks.task import PackageTask
-from temporal_plans.domain.packages.value import PackageValue, Text
+from temporal_plans.domain.packages.value import ENTRIES_LIMIT, PackageValue, Text
 from temporal_plans.domain.values.refusal import Reason
 
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -42,7 +42,9 @@ class PipeTask(PackageTask):
 
     kind: Literal["Pipe"] = "Pipe"
     pod: Text = Field(default="", description="The template of the pod.")
-    pipe: tuple[PipeFile, ...] = Field(default=(), description="The files.")
+    pipe: tuple[PipeFile, ...] = Field(
+        max_length=ENTRIES_LIMIT, default=(), description="The files."
+    )
 
     @property
     def templates(self) -> Sequence[str]:
