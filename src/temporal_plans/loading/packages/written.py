@@ -60,12 +60,9 @@ def indexed(raw: object, path: str) -> str:
     """Return a path in which entries of lists stand by their positions, not by their names."""
     parts: list[str] = []
     for part in path.split("."):
-        if isinstance(raw, list) and not part.isdigit():
-            items = cast(list[object], raw)
-            names = [_own_name(item) for item in items]
-            part = str(names.index(part)) if part in names else part
-        parts.append(part)
-        raw = _child(raw, part)
+        names = [] if part.isdigit() else _names(raw)
+        parts.append(str(names.index(part)) if part in names else part)
+        raw = _child(raw, parts[-1])
     return ".".join(parts)
 
 
@@ -155,11 +152,17 @@ def _named(raw: object, parts: list[int | str]) -> Iterator[str]:
 
 
 def _name(raw: object, part: int | str) -> str:
-    if not isinstance(raw, list) or not isinstance(part, int):
-        return str(part)
-    names = [_own_name(item) for item in cast(list[object], raw)]
+    if not isinstance(part, int):
+        return part
+    names = _names(raw)
     own = names[part] if part < len(names) else ""
     return own if own and Counter(names)[own] == 1 else str(part)
+
+
+def _names(raw: object) -> list[str]:
+    """Return the names of the entries of a list, empty texts for those without one."""
+    items = cast(list[object], raw) if isinstance(raw, list) else []
+    return [_own_name(item) for item in items]
 
 
 def _own_name(item: object) -> str:

@@ -16,14 +16,14 @@ from temporal_plans.loading.packages.references import template_use
         ("{{ with .Params }}{{ .A }}{{ $.Params.B }}{{ end }}", set("AB")),
         ("{{ with .Params.A }}{{ .B }}{{ else }}{{ .Params.C }}{{ end }}", set("AC")),
         ("{{ $p := .Params }}{{ $p.A }}{{ $r := . }}{{ $r.Params.B }}", set("AB")),
-        ("{{ $p := .Params }}{{ if true }}{{ $p = .Name }}{{ end }}", set()),
+        ("{{ $p := .Params }}{{ if true }}{{ $p = .Name }}{{ end }}", set[str]()),
         ("{{ (.Params).A }}{{ (.Params.B).C }}", set("AB")),
         ("{{ .Params.A | quote | indent 2 }}", {"A"}),
         ("{{ define `t` }}{{ .A }}{{ end }}{{ template `t` .Params }}", {"A"}),
         ("{{ define `t` }}{{ .A }}{{ end }}{{ template `t` .Params.B }}", {"B"}),
         ("{{ define `t` }}{{ template `t` . }}{{ .Params.A }}{{ end }}{{ template `t` . }}", {"A"}),
         ("{{ block `b` .Params }}{{ .A }}{{ end }}", {"A"}),
-        ("{{/* .Params.A */}}", set()),
+        ("{{/* .Params.A */}}", set[str]()),
     ],
 )
 def test_parameters(template: str, parameters: set[str]) -> None:

@@ -1,7 +1,7 @@
 """Where packages come from: folders, archives, addresses."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -158,7 +158,7 @@ class _Answers(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _served() -> Iterator[str]:
+def _served() -> Generator[str]:
     stop = Event()
     with HTTPServer(("127.0.0.1", 0), partial(_Answers, stop)) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
