@@ -16,6 +16,9 @@ from typing import cast
 from temporal_plans.loading.packages.go_templates import TemplateFault, render_template
 from temporal_plans.loading.packages.render_order import RenderAnswer, RenderOrder
 
+_PROBLEM_LIMIT = 100_000
+"""Characters of an error: a template may make its own with ``fail``."""
+
 
 def main() -> None:
     order = cast(RenderOrder, json.loads(sys.stdin.buffer.read()))
@@ -67,7 +70,7 @@ def _answer(name: str, source: str, order: RenderOrder) -> RenderAnswer:
         text.encode()
     except TemplateFault as fault:
         return {
-            "problem": fault.problem,
+            "problem": fault.problem[:_PROBLEM_LIMIT],
             "line": fault.line,
             "column": fault.column,
             "fix": fault.fix,

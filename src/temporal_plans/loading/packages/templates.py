@@ -110,7 +110,8 @@ def render_each(
 ) -> dict[str, str | Reason]:
     """Return for each template by name its text, or why it can't be rendered."""
     answers = _answers(templates, context, limits or RenderLimits())
-    secrets = _texts_of([context.params.get(name) for name in context.secrets])
+    values = _texts_of([context.params.get(name) for name in context.secrets])
+    secrets = {part for value in values for part in _telling_parts(value)}
     return {
         name: answer["text"] if "text" in answer else _reason(name, answer, context, secrets)
         for name, answer in zip(templates, answers, strict=True)
@@ -177,12 +178,12 @@ def _reason(
     line, column = answer.get("line"), answer.get("column")
     place = "".join(f":{number}" for number in (line, column) if number is not None)
     problem = answer.get("problem", "")
-    if any(secret in problem for secret in secrets):
+    if any(part in problem for part in secrets):
         problem = "fails with an error that holds the value of a secret parameter"
     fix = answer.get("fix", "")
     if missing := answer.get("missing"):
         fix = _what_there_is(tuple(missing), context)
-    return Reason(field=f"{name}{place}", problem=problem, fix=fix, line=line)
+    return Reason(field=f"{name}{place}", problem=shortened(problem), fix=fix, line=line)
 
 
 def _what_there_is(missing: tuple[str, ...], context: TemplateContext) -> str:
@@ -201,6 +202,16 @@ def _what_there_is(missing: tuple[str, ...], context: TemplateContext) -> str:
             return f"a Pipe task with the key {key} must be in the same plan"
         case _:
             return f"the value of {'.'.join(parents)} has no such key"
+
+
+_TELLING_LENGTH, _TELLING_LIMIT = 8, 200
+
+
+def _telling_parts(secret: str) -> set[str]:
+    """Return what of a secret must not stand in an error: its beginning, and that of each of its
+    lines, which may be quoted with another line break."""
+    lines = {line for line in secret.splitlines() if len(line) >= _TELLING_LENGTH}
+    return {part[:_TELLING_LIMIT] for part in (secret, *lines)}
 
 
 def _texts_of(value: object) -> set[str]:

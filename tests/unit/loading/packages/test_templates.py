@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
@@ -88,8 +89,15 @@ def test_every_template_that_fails_is_named_at_once() -> None:
 
 
 def test_no_value_of_a_secret_parameter_stands_in_an_error() -> None:
-    expressions = (".Params.PASSWORD", ".Params.M.token", "(toJson .Params.M)")
-    for reason in reasons_of([f"{{{{ fail {expression} }}}}" for expression in expressions]):
+    key = "-----BEGIN KEY-----\n" + "MIIEvQIBADANBgkqhkiG\n" * 10_000
+    params = {**CONTEXT.params, "PASSWORD": "hunter2", "KEY": key}
+    context = replace(CONTEXT, params=params, secrets=("PASSWORD", "M", "KEY", "ABSENT"))
+    expressions = (
+        *(".Params.PASSWORD", ".Params.M.token", "(toJson .Params.M)"),
+        *(".Params.KEY", "(toJson .Params.KEY)", "(substr 19 60 .Params.KEY)"),
+    )
+    faulty = [f"{{{{ fail {expression} }}}}" for expression in expressions]
+    for reason in reasons_of(faulty, context):
         assert "secret parameter" in reason.problem
         assert "hunter2" not in str(reason)
         assert "deep-secret" not in str(reason)
@@ -149,6 +157,12 @@ def test_the_process_has_nothing_of_the_environment(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     monkeypatch.setenv("PYTHONSTARTUP", "/nowhere")
     assert render({"t.yaml": "fine"}, CONTEXT) == {"t.yaml": "fine"}
+
+
+def test_an_error_of_a_templates_own_is_shortened() -> None:
+    [reason] = reasons_of(['{{ fail (repeat 3000000 "x") }}'])
+    assert reason.problem.startswith("function 'fail' failed: xxx")
+    assert len(reason.problem) <= 1000
 
 
 def test_a_process_that_can_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
