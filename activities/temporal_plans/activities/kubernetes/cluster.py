@@ -89,7 +89,7 @@ class Cluster:
         return True
 
     async def _resource(self, manifest: Manifest) -> Any:
-        """Look again for a kind that is unknown: its definition may be younger than the last look."""
+        """The definition of a kind that is unknown may be younger than the last look."""
         wanted = {"api_version": manifest["apiVersion"], "kind": manifest["kind"]}
         try:
             return await self._dynamic.resources.get(**wanted)
@@ -105,13 +105,15 @@ async def connected(
     """Connect as a kubeconfig says, or, without one, as the machine's own (KUBECONFIG)."""
     # The library keeps what it discovers in a file of the machine's temporary folder, which other
     # users of the machine could write, and writes refreshed tokens back into the kubeconfig.
-    with TemporaryDirectory(prefix="temporal-plans-") as folder, _errors("cluster"):
+    with TemporaryDirectory(prefix="temporal-plans-") as folder:
         file = str(kubeconfig) if kubeconfig else None
         api: ApiClient = await config.new_client_from_config(
             config_file=file, context=context, persist_config=False
         )
         async with api:
-            yield Cluster(await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json")))
+            with _errors("cluster"):
+                dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))
+            yield Cluster(dynamic)
 
 
 @contextmanager

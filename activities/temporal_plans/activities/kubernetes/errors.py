@@ -39,7 +39,7 @@ class ClusterError(Exception):
 
 
 def cluster_error(subject: str, error: BaseException) -> ClusterError:
-    """Return the error of a request about ``subject`` (``ConfigMap web``) for one of ``ANSWERS``."""
+    """Return what one of ``ANSWERS`` means for a request about ``subject`` (``ConfigMap web``)."""
     match error:
         case ResourceNotFoundError():
             return ClusterError(f"{subject}: the cluster has no such kind", passing=False)
