@@ -26,6 +26,9 @@ NODE = "node"
 COMMANDS = ("cat", "false", "ls", "printf", "stat", "tar", "true")
 """What pods can execute. No others: commands run on the machine of the tests."""
 
+START_TIMEOUT = 240.0
+"""Seconds within which a control plane takes pods: a server takes ten seconds of a processor."""
+
 _LOOPBACK = "127.0.0.1"
 _IDLE_CONTROLLERS = (
     "persistentvolume-binder-controller",  # KWOK binds claims, without volumes
@@ -87,8 +90,7 @@ class ControlPlane:
     """The processes of one control plane; all that they keep is in ``folder``."""
 
     def __init__(self, folder: Path, programs: Programs) -> None:
-        ports = [free_port() for _ in range(5)]
-        assert len(set(ports)) == len(ports), "the same free port was found twice"
+        ports = _free_ports(5)
         self._etcd_port, self._etcd_peer_port, self._port, self._kcm_port, self._node_port = ports
         self._folder = folder
         self._programs = programs
@@ -129,7 +131,7 @@ class ControlPlane:
     async def start_server(self) -> None:
         """Start the API server, and wait until it is ready."""
         await self.server.start()
-        await until(lambda: asyncio.to_thread(self._is_ready))
+        await until(lambda: asyncio.to_thread(self._is_ready), patience=START_TIMEOUT)
 
     async def stop(self) -> None:
         """Stop all, in the opposite order."""
@@ -178,8 +180,8 @@ class ControlPlane:
             conditions = (node or {}).get("status", {}).get("conditions", [])
             return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
-        await until(placed)
-        await until(node_is_ready)
+        await until(placed, patience=START_TIMEOUT)
+        await until(node_is_ready, patience=START_TIMEOUT)
 
     def _program(self, name: str, *arguments: str) -> Program:
         return Program(
@@ -221,7 +223,9 @@ class ControlPlane:
         return [
             f"--etcd-servers=http://{_LOOPBACK}:{self._etcd_port}",
             f"--bind-address={_LOOPBACK}",
+            f"--advertise-address={_LOOPBACK}",
             f"--secure-port={self._port}",
+            f"--kubelet-certificate-authority={own.authority}",
             f"--tls-cert-file={own.certificate}",
             f"--tls-private-key-file={own.key}",
             f"--token-auth-file={own.tokens}",
@@ -263,6 +267,13 @@ class ControlPlane:
             f"--tls-cert-file={own.certificate}",
             f"--tls-private-key-file={own.key}",
         ]
+
+
+def _free_ports(count: int) -> list[int]:
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(free_port())
+    return list(ports)
 
 
 def _node() -> Manifest:

@@ -65,8 +65,8 @@ def _of_answer(subject: str, error: ApiException) -> ClusterError:
 def _said(error: ApiException) -> tuple[str, str]:
     """The reason and the message of the Status object; a proxy may answer with something else."""
     try:
-        status: Any = json.loads(error.body or "")
-    except (ValueError, TypeError):
+        status: Any = json.loads(error.body or b"")
+    except ValueError:
         status = None
     if not isinstance(status, dict):
         return "", str(error.reason or "no reason given")

@@ -208,8 +208,10 @@ def _wanted_replicas(live: Object) -> int:
 
 
 def _condition(live: Object, name: str) -> Object:
+    """The condition of that type; an empty one where there is none."""
     conditions = _list(_at(live, "status"), "conditions")
-    return next((one for one in conditions if _text(one, "type") == name), {})
+    found = [one for one in conditions if _text(one, "type") == name]
+    return found[0] if found else {}
 
 
 def _is(condition: Object, status: str) -> bool:
@@ -253,7 +255,6 @@ def _number(live: Object, name: str, default: int = 0) -> int:
 
 
 def _list(live: Object, name: str) -> list[Object]:
-    found: Any = live.get(name)
-    if not isinstance(found, list):
-        return []
-    return [cast(Object, one) for one in cast(list[Any], found) if isinstance(one, Mapping)]
+    found = live.get(name)
+    inner: list[Any] = cast(Any, found) if isinstance(found, list) else []
+    return [cast(Object, one) for one in inner if isinstance(one, Mapping)]

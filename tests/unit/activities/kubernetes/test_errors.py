@@ -12,11 +12,11 @@ from temporal_plans.activities.kubernetes.errors import cluster_error
 
 def _answer(status: int, reason: str, message: str) -> ApiException:
     error = ApiException(status=status, reason="as HTTP says")
-    error.body = json.dumps({"kind": "Status", "reason": reason, "message": message})
+    error.body = json.dumps({"kind": "Status", "reason": reason, "message": message}).encode()
     return error
 
 
-def _page(status: int, body: str | None) -> ApiException:
+def _page(status: int, body: bytes | None) -> ApiException:
     error = ApiException(status=status, reason="Bad Gateway")
     error.body = body
     return error
@@ -61,9 +61,9 @@ def _page(status: int, body: str | None) -> ApiException:
             "Job it: failed calling webhook x (500)",
             id="webhook",
         ),
-        pytest.param(_page(502, "<html>"), True, "Job it: Bad Gateway (502)", id="proxy"),
+        pytest.param(_page(502, b"<html>"), True, "Job it: Bad Gateway (502)", id="proxy"),
         pytest.param(_page(403, None), False, "Job it: Bad Gateway (403)", id="nothing-said"),
-        pytest.param(_page(503, "[]"), True, "Job it: Bad Gateway (503)", id="no-status"),
+        pytest.param(_page(503, b"[]"), True, "Job it: Bad Gateway (503)", id="no-status"),
         pytest.param(
             ResourceNotFoundError("x"), False, "Job it: the cluster has no such kind", id="kind"
         ),
