@@ -90,6 +90,7 @@ def build(module: Path = MODULE, env: Mapping[str, str] = os.environ) -> Program
     if wanted.complete:
         return wanted
     go = go_command() or _installed_go()
+    print(f"building {', '.join(PROGRAMS)}, once, into {wanted.folder}", flush=True)
     wanted.folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wanted.folder.parent, prefix=".building-") as scratch:
         for name, package in PROGRAMS.items():

