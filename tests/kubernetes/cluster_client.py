@@ -8,12 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
 
-from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, CoreV1Api, VersionApi
 from kubernetes_asyncio.client.exceptions import ApiException
 from kubernetes_asyncio.dynamic import DynamicClient
 from kubernetes_asyncio.stream import WsApiClient
 from kubernetes_asyncio.stream.ws_client import ERROR_CHANNEL, STDERR_CHANNEL, STDOUT_CHANNEL
+
+from temporal_plans.activities.kubernetes.api_client import api_client
 
 MANAGER = "tests"
 """The field manager of what tests apply."""
@@ -120,7 +121,7 @@ async def connected(kubeconfig: Path) -> AsyncGenerator[ClusterClient, None]:
     """Connect as a kubeconfig says; for ``async with``."""
     # What the dynamic client discovers it keeps in a file, by default one for all of the machine.
     with TemporaryDirectory() as folder:
-        api: ApiClient = await config.new_client_from_config(config_file=str(kubeconfig))
+        api = await api_client(kubeconfig)
         async with api:
             dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "discovered.json"))
             yield ClusterClient(api, dynamic)

@@ -10,11 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from kubernetes_asyncio import config
-from kubernetes_asyncio.client import ApiClient
 from kubernetes_asyncio.dynamic import DynamicClient
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
+from temporal_plans.activities.kubernetes.api_client import api_client
 from temporal_plans.activities.kubernetes.errors import ANSWERS, ClusterError, cluster_error
 
 FIELD_MANAGER = "temporal-plans"
@@ -104,12 +103,9 @@ async def connected(
 ) -> AsyncGenerator[Cluster, None]:
     """Connect as a kubeconfig says, or, without one, as the machine's own (KUBECONFIG)."""
     # The library keeps what it discovers in a file of the machine's temporary folder, which other
-    # users of the machine could write, and writes refreshed tokens back into the kubeconfig.
+    # users of the machine could write.
     with TemporaryDirectory(prefix="temporal-plans-") as folder:
-        file = str(kubeconfig) if kubeconfig else None
-        api: ApiClient = await config.new_client_from_config(
-            config_file=file, context=context, persist_config=False
-        )
+        api = await api_client(kubeconfig, context)
         async with api:
             with _errors("cluster"):
                 dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))
