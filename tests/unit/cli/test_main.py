@@ -23,7 +23,7 @@ from unit.fake_gateway import Call, FakeGateway
 COMMANDS = [
     *("dev", "demo", "worker", "agent", "validate", "schema", "run"),
     *("deploy", "diff", "rollback", "uninstall", "configs"),
-    *("list", "show", "explain", "log", "history", "agents", "logs", "pods", "tasks"),
+    *("list", "show", "explain", "log", "history", "agents", "logs", "audit", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
     *("remove-agent", "config", "pod", "schedule", "package"),
 ]

@@ -226,7 +226,7 @@ class TaskBook:
     def take(self, status: TaskStatus) -> StatusEffect:
         """Keep a status. Late statuses of the newest launch are dropped; tasks of replaced launches
         are zombies, to be killed. A live task that was never recorded is a stranger: this state is
-        older than the task, and whoever restored it decides what becomes of it."""
+        older than the task, and an operator decides what becomes of it."""
         record = self.records.get(status.name)
         if record is None or record.task_id != status.task_id:
             if record is not None and status.state.terminal:

@@ -487,7 +487,7 @@ class TaskRunner:
         """Send the last status of every task again."""
         for task in self._tasks.values():
             if task.latest is not None:
-                self._post(task, task.latest.but(told=False))
+                self._reports.post(task, task.latest.but(told=False))
 
     def task_ids(self) -> tuple[str, ...]:
         """Return the ids of all tasks of this agent, running or not."""
