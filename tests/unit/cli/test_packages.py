@@ -22,7 +22,7 @@ def good(tmp_path: Path) -> str:
 @pytest.fixture
 def bad(tmp_path: Path) -> str:
     operator = OPERATOR.replace("[app]", "[app, nope]").replace("1.25", "x")
-    return str(write_package(tmp_path / "bad", package_files(f"{operator}other: 1\n")))
+    return str(write_package(tmp_path / "bad", package_files(f"{operator}urll: 1\n")))
 
 
 def test_verify(run: Run, good: str, bad: str) -> None:
@@ -40,9 +40,7 @@ def test_verify(run: Run, good: str, bad: str) -> None:
         "write a semantic version such as 1.2.3",
         "- operator.yaml:18: plans.deploy.phases.main.steps.app.tasks: names no task "
         '(found "nope"); use one of: app',
-        "- operator.yaml:19: other: unknown key (found 1); use one of: apiVersion, appVersion, "
-        "description, kubernetesVersion, kudoVersion, maintainers, name, namespaceManifest, "
-        "operatorVersion, plans and 2 more",
+        "- operator.yaml:19: urll: unknown key (found 1); did you mean url?",
     ]
     assert ran.out.splitlines()[-1] == "The package is not valid."
 
@@ -141,7 +139,7 @@ def test_validate_a_package(run: Run, good: str, bad: str) -> None:
     assert "SIZE  3" in ran.out
     ran = run("validate", bad)
     assert ran.code == 1
-    assert "Warnings:\n- operator.yaml:19: other: unknown key" in ran.out
+    assert "Warnings:\n- operator.yaml:19: urll: unknown key" in ran.out
     result = json.loads(run("validate", bad, "--json").out)
     assert (result["kind"], result["name"]) == ("package", "web")
     assert [plan["name"] for plan in result["plans"]] == ["deploy"]

@@ -79,7 +79,7 @@ def _deployment_trouble(live: Object) -> str:
 
 def _stateful_set(live: Object) -> Health:
     """Ready, and updated as far as its partition wants; with OnDelete the revision of pods that
-    nobody deleted is not waited for."""
+    were not deleted is not waited for."""
     if unseen := _unseen(live):
         return unseen
     strategy, status = _at(live, "spec", "updateStrategy"), _at(live, "status")
