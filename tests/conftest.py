@@ -31,6 +31,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--soak-seed", type=int, default=1, help="what the soak test does, and in which order"
     )
     parser.addoption(
+        "--soak-networks",
+        action="store_true",
+        help="the soak test's networks stall, delay, reset, refuse and forget connections",
+    )
+    parser.addoption(
+        "--soak-clocks",
+        action="store_true",
+        help="the soak test's clocks jump by an hour (with Debian's libfaketime)",
+    )
+    parser.addoption(
         "--fuzz-inputs", type=int, default=320, help="malformed inputs to workflows (default: 320)"
     )
     parser.addoption("--fuzz-seed", type=int, default=1, help="which malformed inputs")

@@ -15,10 +15,12 @@ from typing import Annotated
 import typer
 
 from temporal_plans.cli.commands import (
+    auditing,
     configurations,
     deploying,
     files,
     operating,
+    packages,
     pods,
     processes,
     reading,
@@ -71,10 +73,12 @@ _COMMAND_MODULES = (
     deploying,
     configurations,
     reading,
+    auditing,
     pods,
     operating,
     scheduling,
     removing,
+    packages,
 )
 
 for _module in _COMMAND_MODULES:

@@ -1,7 +1,8 @@
-"""JSON Schemas of service files and plan files, for editors.
+"""JSON Schemas of service files, plan files and the files of packages, for editors.
 
-They describe the form only; ``temporal plan validate`` checks all rules. Both are made from the
-models of loading; that of plan files has in addition the short forms of ``domain.plans.plan_file``.
+They describe the form only; ``temporal plan validate`` checks all rules. All are made from the
+models of the files; that of plan files has in addition the short forms of
+``domain.plans.plan_file``.
 """
 
 from inspect import getdoc
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from temporal_plans.domain.kinds import WRITTEN
 from temporal_plans.domain.kinds.work import Work
 from temporal_plans.domain.plans.plan import PlanSpec
+from temporal_plans.loading.packages.schema import package_schema
 from temporal_plans.loading.services.file import ServiceFile
 
 Schema = dict[str, Any]
@@ -17,9 +19,11 @@ Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def json_schema(kind: Literal["service", "plan"]) -> Schema:
-    """Return the schema of service files (``svc.yml`` after its template is rendered) or of plan
-    files."""
+def json_schema(kind: Literal["service", "plan", "package"]) -> Schema:
+    """Return the schema of service files (``svc.yml`` after its template is rendered), of plan
+    files, or of both files of packages (``operator.yaml`` and ``params.yaml``)."""
+    if kind == "package":
+        return {"$schema": _DIALECT, **package_schema()}
     return _service_schema() if kind == "service" else _plan_schema()
 
 

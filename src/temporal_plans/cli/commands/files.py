@@ -12,6 +12,7 @@ from temporal_plans.cli.inputs.flags import (
     EnvFileOption,
     EnvOption,
     FileArgument,
+    FileOrPackageArgument,
     JsonOption,
     LenientOption,
     ParameterOption,
@@ -78,14 +79,14 @@ def run(
 
 
 def validate(
-    file: FileArgument,
+    file: FileOrPackageArgument,
     env: EnvOption = None,
     env_file: EnvFileOption = None,
     lenient: LenientOption = False,
     verbose: UnusedOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Check a service file or a plan file, and show the plans made from it."""
+    """Check a service file, a plan file or a package, and show its plans."""
     from temporal_plans.cli.actions.validating import validate_file, validate_file_as_json
     from temporal_plans.cli.inputs.files import ServiceFileOptions
 
@@ -96,16 +97,17 @@ def validate(
 class _FileKind(StrEnum):
     SERVICE = "service"
     PLAN = "plan"
+    PACKAGE = "package"
 
 
 def schema(
     kind: Annotated[_FileKind, typer.Argument(help="The kind of file.")],
 ) -> None:
-    """Print the JSON Schema of service or plan files, for editors."""
+    """Print the JSON Schema of service files, of plan files, or of the files of packages."""
     from temporal_plans.cli.terminal.output import print_json
     from temporal_plans.loading.schema import json_schema
 
-    print_json(json_schema("service" if kind is _FileKind.SERVICE else "plan"))
+    print_json(json_schema(kind.value))
 
 
 def add_to(app: typer.Typer) -> None:
@@ -115,6 +117,7 @@ def add_to(app: typer.Typer) -> None:
         "validate",
         "temporal-plan validate svc.yml --values svc.env",
         "temporal-plan validate backup.yml",
+        "temporal-plan validate my-server/",
         connection=False,
     )
     offer(
