@@ -10,7 +10,6 @@ from kubernetes.control_plane import ControlPlane, running_control_plane
 from kubernetes.namespaces import Namespace
 from tools.control_plane import absence, programs
 
-
 PROGRAMS = programs()
 
 
