@@ -8,23 +8,23 @@ import pytest
 from kubernetes.cluster_client import ClusterClient
 from kubernetes.control_plane import ControlPlane, running_control_plane
 from kubernetes.namespaces import Namespace
-from tools.control_plane import Programs, absence, programs
+from tools.control_plane import absence, programs
+
+PROGRAMS = programs()
 
 
-@pytest.fixture(scope="session")
-def control_plane_programs() -> Programs:
-    """Skips where there is none; in CI that is a failure."""
-    found = programs()
-    if (reason := absence(found)) is None:
-        return found
+def pytest_runtest_setup() -> None:
+    """Without a control plane tests are skipped, all with one line; in CI that is a failure."""
+    if (reason := absence(PROGRAMS)) is None:
+        return
     if os.environ.get("CI"):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
-async def control_plane(control_plane_programs: Programs) -> AsyncIterator[ControlPlane]:
-    async with running_control_plane(control_plane_programs) as plane:
+async def control_plane() -> AsyncIterator[ControlPlane]:
+    async with running_control_plane(PROGRAMS) as plane:
         yield plane
 
 

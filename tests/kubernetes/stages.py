@@ -1,7 +1,7 @@
 """What KWOK plays: how nodes, pods and claims go from stage to stage, and what exec runs.
 
-The label ``tests/pod`` says what becomes of a pod: without it the pod runs and is ready at once (a
-pod of a Job succeeds then); ``crash``, ``hang`` and ``fail`` are in ``PodFate``.
+The label ``tests.example/pod`` says what becomes of a pod: without it the pod runs and is ready at
+once (a pod of a Job succeeds then); ``crash``, ``hang`` and ``fail`` are in ``PodFate``.
 """
 
 import json
@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-LABEL = "tests/pod"
+LABEL = "tests.example/pod"
 
 
 class PodFate(StrEnum):

@@ -78,8 +78,8 @@ def _deployment_trouble(live: Object) -> str:
 
 
 def _stateful_set(live: Object) -> Health:
-    """Ready, and updated as far as its partition wants; with OnDelete the revision of pods that
-    were not deleted is not waited for."""
+    """Ready, and updated as far as its partition says. With OnDelete pods are updated when people
+    delete them, so their revision is not considered."""
     if unseen := _unseen(live):
         return unseen
     strategy, status = _at(live, "spec", "updateStrategy"), _at(live, "status")
