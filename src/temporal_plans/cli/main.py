@@ -18,6 +18,7 @@ from temporal_plans.cli.commands import (
     configurations,
     deploying,
     files,
+    fleet,
     operating,
     pods,
     processes,
@@ -74,6 +75,7 @@ _COMMAND_MODULES = (
     pods,
     operating,
     scheduling,
+    fleet,
     removing,
 )
 

@@ -11,8 +11,8 @@ from temporal_plans.domain.plans.plan_file import normalise
 from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.forms.complaints import Location
 from temporal_plans.loading.forms.form import read_form
-from temporal_plans.loading.services.service import read_text
 from temporal_plans.loading.text.document import Document, read_json, read_yaml
+from temporal_plans.loading.text.file import read_text
 
 _Entries = Mapping[str, object]
 

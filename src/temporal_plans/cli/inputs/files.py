@@ -15,8 +15,9 @@ from temporal_plans.domain.services.backend_support import unsupported, without_
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.values.refusal import Code, Reason, SpecError
 from temporal_plans.loading.plans import read_document
-from temporal_plans.loading.services.service import load_service, read_text
+from temporal_plans.loading.services.service import load_service
 from temporal_plans.loading.text.env_file import parse_env_file
+from temporal_plans.loading.text.file import read_text
 
 _TOP_LEVEL_KEY = re.compile(r"""^["']?([A-Za-z_-]+)["']?\s*:""", re.MULTILINE)
 

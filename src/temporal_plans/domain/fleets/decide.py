@@ -289,6 +289,7 @@ class _Round:
             at=self.now,
             outcome=outcome,
             code=str(code),
+            installed=entity.state.version,
             plan=plan,
             wanted=shown[0].version if shown and plan is None else None,
             constraints=of.verdicts if of else constraints,

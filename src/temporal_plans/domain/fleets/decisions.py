@@ -132,6 +132,9 @@ class Decision(Value):
         "`UNMANAGED`: the entity has no settings."
     )
     code: str = Field(default="", description="The first reason; empty when a plan is issued.")
+    installed: str | None = Field(
+        default=None, description="The installed version; null when nothing is installed."
+    )
     plan: PlanView | None = Field(default=None, description="The plan.")
     wanted: str | None = Field(
         default=None, description="The newest release that could not be chosen, without a plan."
@@ -174,4 +177,23 @@ class FleetDecision(Value):
     )
     next_wakeup: AwareDatetime | None = Field(
         default=None, description="When to decide again, if nothing happens before."
+    )
+
+
+class UnmetExpectation(Value):
+    """A decision that is not as a document expects it."""
+
+    source: str = Field(description="The file.")
+    line: int | None = Field(default=None, description="The line, from 1.")
+    message: str = Field(description="What is not as expected.")
+
+
+class DecideResult(Value):
+    """What `temporal plan fleet decide --json` prints."""
+
+    environments: tuple[FleetDecision, ...] = Field(
+        description="The decisions by environment and time."
+    )
+    unmet: tuple[UnmetExpectation, ...] = Field(
+        default=(), description="Expectations of the documents that were not met."
     )

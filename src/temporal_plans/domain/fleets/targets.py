@@ -2,8 +2,8 @@
 targets admits.
 
 Releases that are recalled only for vulnerabilities are tried when no other can be used. Releases
-without their artifacts are passed over once a plan to one was blocked for the time after which plans
-are computed again.
+without their artifacts are passed over once a plan to one of them was blocked for the time after
+which plans are computed again.
 """
 
 from collections.abc import Sequence

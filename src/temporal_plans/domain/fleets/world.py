@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime
 
 from temporal_plans.domain.fleets.entities import ALL_GROUPS, DEFAULT_GROUPS, Entity
 from temporal_plans.domain.fleets.environment import Snapshot

@@ -16,6 +16,7 @@ from temporal_plans.loading.services.convert import to_service
 from temporal_plans.loading.services.file import ServiceFile
 from temporal_plans.loading.services.rules import rule_problems
 from temporal_plans.loading.text.document import Document, read_yaml
+from temporal_plans.loading.text.file import read_text
 from temporal_plans.loading.text.mustache import render
 
 Templates = Callable[[str], str]
@@ -115,17 +116,6 @@ def _with_rendered_line(problem: Reason) -> Reason:
         return problem
     where = f"line {problem.line} of the rendered text"
     return problem.but(problem=f"{problem.problem} ({where})", line=None)
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file. Raises SpecError when it can't be read."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SpecError([Reason(field="", problem=reason)], source=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise SpecError([Reason(field="", problem="is not UTF-8")], source=str(path)) from error
 
 
 def _read_templates(file: ServiceFile, templates: Templates) -> tuple[dict[str, str], list[Reason]]:

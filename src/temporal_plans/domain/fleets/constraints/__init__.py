@@ -29,11 +29,11 @@ from temporal_plans.domain.fleets.constraints.promotion_suppression import PROMO
 from temporal_plans.domain.fleets.constraints.quiet_window import QUIET_WINDOW
 from temporal_plans.domain.fleets.constraints.ramp import RAMP
 from temporal_plans.domain.fleets.constraints.recalled import RECALLED
+from temporal_plans.domain.fleets.constraints.record import Constraint, Stage
 from temporal_plans.domain.fleets.constraints.roll_off import ROLL_OFF
 from temporal_plans.domain.fleets.constraints.threshold_suppression import THRESHOLD_SUPPRESSION
 from temporal_plans.domain.fleets.constraints.uninstall_order import UNINSTALL_ORDER
 from temporal_plans.domain.fleets.constraints.vulnerability import VULNERABILITY
-from temporal_plans.domain.fleets.constraints.record import Constraint, Stage
 
 CONSTRAINTS: tuple[Constraint, ...] = (
     ORDERABLE,

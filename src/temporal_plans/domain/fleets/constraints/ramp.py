@@ -9,7 +9,6 @@ from temporal_plans.domain.fleets.proposal import Proposal
 from temporal_plans.domain.fleets.world import World
 from temporal_plans.domain.values.refusal import Reason, Refusal
 
-
 _MICROSECOND = timedelta(microseconds=1)
 
 
