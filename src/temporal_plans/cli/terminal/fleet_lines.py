@@ -14,6 +14,7 @@ from temporal_plans.domain.fleets.decisions import (
     Verdict,
     VerdictState,
 )
+from temporal_plans.domain.fleets.simulation import LineKind, Simulation
 
 _STYLES = {
     Outcome.ISSUE: "green",
@@ -94,3 +95,34 @@ def _verdict_text(verdict: Verdict) -> str:
 def time_text(time: datetime) -> str:
     """Return a time in UTC, with its day of the week."""
     return f"{time.astimezone(UTC):%a %Y-%m-%d %H:%M:%S}Z".replace(":00Z", "Z")
+
+
+_KINDS = {
+    LineKind.ISSUED: "cyan",
+    LineKind.SUCCEEDED: "green",
+    LineKind.BLOCKED: "yellow",
+    LineKind.CANCELLED: "magenta",
+    LineKind.FAILED: "bold red",
+    LineKind.REFUSED: "bold red",
+    LineKind.STOPPED: "bold red",
+}
+
+
+def simulation_lines(result: Simulation) -> Iterator[str | Text]:
+    """Yield what happens in a simulation, then what is decided at its end."""
+    yield Text(f"from {time_text(result.start)} to {time_text(result.end)}", style="bold")
+    rows = [
+        (
+            time_text(one.at),
+            Text(one.kind, style=_KINDS.get(one.kind, "")),
+            "/".join(filter(None, (one.environment, one.entity))),
+            one.text,
+        )
+        for one in result.entries
+    ]
+    yield from columns(("TIME", "WHAT", "WHERE", "MORE"), rows)
+    if not result.complete:
+        yield "stopped early: the limit of decisions is reached"
+    for answer in result.final:
+        yield ""
+        yield from decision_lines(answer)

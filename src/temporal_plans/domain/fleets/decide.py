@@ -236,7 +236,7 @@ class _Round:
             previous.kind, previous.intent, previous.to
         )
         if previous is None or not same:
-            number = entity.state.last_number + 1
+            number = max(entity.state.last_number, previous.number if previous else 0) + 1
             return self._view(proposal, number, self.now, self.now if blocked else None)
         since = previous.blocked_since
         if since is None or expired(entity, self.world, self.now):

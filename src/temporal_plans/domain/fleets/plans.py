@@ -67,6 +67,9 @@ class EntityConfig(Value):
         )
 
 
+UNKNOWN_CONFIG = EntityConfig()
+
+
 def _differs(one: str | None, other: str | None) -> bool:
     return one is not None and other is not None and one != other
 

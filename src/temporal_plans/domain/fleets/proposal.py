@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from temporal_plans.domain.fleets.entities import Entity
 from temporal_plans.domain.fleets.plans import (
+    UNKNOWN_CONFIG,
     Command,
     EntityConfig,
     EntityVersion,
@@ -28,7 +29,7 @@ class Proposal:
     intent: Intent
     version: str | None = None
     release: Release | None = None
-    config: EntityConfig = EntityConfig()
+    config: EntityConfig = UNKNOWN_CONFIG
     secrets: tuple[str, ...] = ()
     downtime: bool = False
     vulnerable: bool = False

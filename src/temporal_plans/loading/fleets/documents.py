@@ -1,12 +1,13 @@
 """The documents of a fleet, as files have them: one kind a document."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.fleets.decisions import Outcome
 from temporal_plans.domain.fleets.entities import ConfigRestart, EntityOptions, EntityState
 from temporal_plans.domain.fleets.environment import EnvironmentFacts, EnvironmentOptions
+from temporal_plans.domain.fleets.events import FleetEvent
 from temporal_plans.domain.fleets.names import (
     EntityName,
     EnvironmentName,
@@ -14,7 +15,7 @@ from temporal_plans.domain.fleets.names import (
     ShortName,
     Text,
 )
-from temporal_plans.domain.fleets.plans import CommandType, Intent
+from temporal_plans.domain.fleets.plans import Intent
 from temporal_plans.domain.fleets.products import Ramp
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.fleets.releases import Release
@@ -181,38 +182,6 @@ class ExpectationDocument(Value):
     description: Text = Field(default="", description="What is shown, for people.")
     decisions: dict[str, ExpectedDecision] = Field(
         description="Expected decisions by `<environment>/<entity>`."
-    )
-
-
-class FleetEvent(Value):
-    """Something that happens at a time of a simulation; exactly one thing each."""
-
-    at: AwareDatetime = Field(description="When.")
-    environment: EnvironmentName | None = Field(
-        default=None, description="The environment; not needed where there is only one."
-    )
-    entity: EntityName | None = Field(default=None, description="The entity that it is about.")
-    product: ProductName | None = Field(default=None, description="The product that it is about.")
-    publish: Release | None = Field(default=None, description="Publish a release of the product.")
-    promote: dict[OrderableVersion, ShortName] | None = Field(
-        default=None, description="Add releases of the product to channels."
-    )
-    recall: Recall | None = Field(
-        default=None, description="Recall releases of the product, or edit the recall of that id."
-    )
-    revert: ShortName | None = Field(
-        default=None, description="Revert the recall of the product with this id."
-    )
-    suppress: Suppression | None = Field(default=None, description="Begin a suppression.")
-    unsuppress: ShortName | None = Field(default=None, description="Remove a suppression.")
-    override: WindowOverride | None = Field(default=None, description="Open the windows once.")
-    command: CommandType | None = Field(
-        default=None, description="Give a command to the entity; `version` and `reason` belong."
-    )
-    version: VersionText | None = Field(default=None, description="The version of `command`.")
-    reason: Text = Field(default="", description="The reason of `command`.")
-    fail_next: Annotated[int, Field(ge=1, le=100)] | None = Field(
-        default=None, description="Let so many next plans of the entity fail."
     )
 
 

@@ -40,10 +40,10 @@ def read_documents(text: str, source: str) -> tuple[FleetFile, ...]:
     if len(text) > SIZE_LIMIT:
         reason = Reason(field="", problem=f"has more than {SIZE_LIMIT} characters")
         raise SpecError([reason], source=source)
-    if source.endswith(".json"):
-        documents = (read_json(text, source=source),)
-    else:
-        documents = read_yaml_stream(text, source=source)
+    as_json = source.endswith(".json")
+    documents = (
+        [read_json(text, source=source)] if as_json else read_yaml_stream(text, source=source)
+    )
     problems: list[Reason] = []
     found: list[FleetFile] = []
     for document in documents:

@@ -186,19 +186,20 @@ def _check(files: Sequence[FleetFile]) -> None:
 def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]:
     match file.value:
         case EnvironmentDocument() | ProductDocument():
-            key, field = (file.value.kind, file.value.name), "name"
+            name, field = file.value.name, "name"
         case StateDocument():
-            key, field = (file.value.kind, file.value.environment), "environment"
+            name, field = file.value.environment, "environment"
         case _:
             return
-    if key in seen:
+    kind = file.value.kind
+    if (kind, name) in seen:
         yield Reason(
             field=field,
-            problem=f"there is another {key[0]} document of it",
-            value=key[1],
+            problem=f"there is another {kind} document of it",
+            value=name,
             fix="remove one of them",
         )
-    seen.add(key)
+    seen.add((kind, name))
 
 
 def _environment_problems(

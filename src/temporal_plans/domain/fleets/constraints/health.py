@@ -16,7 +16,7 @@ def healthy(proposal: Proposal, _world: World, _now: datetime, /) -> Refusal | N
         return None
     reason = Reason(
         field="health",
-        problem=f"a replica is in ERROR{f': {state.health_message}' if state.health_message else ''}",
+        problem=f"a replica is in ERROR{f': {said}' if (said := state.health_message) else ''}",
         value={"health": state.health.value, "message": state.health_message},
     )
     return refused(FleetCode.UNHEALTHY, reason, cure="repair the entity, or use a command")

@@ -13,8 +13,8 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def has_slot(proposal: Proposal, world: World, now: datetime, /) -> Refusal | None:
-    """One upgrade may start at once, and the others evenly over the duration of the ramp, as long as
-    the product's maintenance window is open."""
+    """One upgrade may start at once, and the others evenly over the duration of the ramp, which
+    passes only while the product's maintenance window is open."""
     ramp = ramp_of(proposal, world)
     if ramp is None:
         return None
