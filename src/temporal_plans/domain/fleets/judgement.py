@@ -32,15 +32,22 @@ class Judgement:
 
 
 def findings(
-    proposal: Proposal, world: World, now: datetime, constraints: Iterable[Constraint]
+    proposal: Proposal,
+    world: World,
+    now: datetime,
+    constraints: Iterable[Constraint],
+    *,
+    all_of_them: bool = True,
 ) -> tuple[Finding, ...]:
-    """Return the constraints that apply to a proposal and do not hold."""
+    """Return the constraints that apply to a proposal and do not hold, or only the first."""
     found: list[Finding] = []
     for one in constraints:
         if one.applies_to(proposal.intent):
             refusal = one.rule(proposal, world, now)
             if refusal is not None:
                 found.append(Finding(one, refusal))
+                if not all_of_them:
+                    break
     return tuple(found)
 
 

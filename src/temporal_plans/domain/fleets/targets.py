@@ -6,13 +6,14 @@ without their artifacts are passed over once a plan to one of them was blocked f
 which plans are computed again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from temporal_plans.domain.fleets.codes import FleetCode
 from temporal_plans.domain.fleets.constraints.artifacts import missing_artifacts
 from temporal_plans.domain.fleets.constraints.record import Constraint
+from temporal_plans.domain.fleets.decisions import REJECTED_LIMIT
 from temporal_plans.domain.fleets.entities import Entity
 from temporal_plans.domain.fleets.judgement import Finding, findings
 from temporal_plans.domain.fleets.plans import Intent, PlanKind
@@ -55,9 +56,11 @@ def choose(
     releases = catalogue.channel(world.channel(entity)) if catalogue else ()
     if not releases:
         return Choice(None, code=FleetCode.CHANNEL_EMPTY)
-    candidates = _candidates(entity, intent, releases)
-    if not candidates:
+    back = all(one.roll_off.allow_downgrade for one in world.recalls(entity, entity.state.version))
+    wanted = _candidates(entity, intent, releases, back=back)
+    if not wanted:
         return Choice(None, code=_nothing_newer(entity, releases[0]))
+    candidates = _Candidates(entity, intent, wanted)
     if _passes_over(entity, world, now):
         choice = _with_artifacts(candidates, world, now, constraints)
         if choice is not None:
@@ -68,25 +71,39 @@ def choose(
     return Choice(chosen, rejected)
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Releases to try, newest first."""
+
+    entity: Entity
+    intent: Intent
+    releases: Sequence[Release]
+
+    def __iter__(self) -> Iterator[Proposal]:
+        kind = PlanKind.INSTALL if self.intent is Intent.INSTALL else PlanKind.CHANGE_VERSION
+        for one in self.releases:
+            yield Proposal(self.entity, kind, self.intent, version=one.version, release=one)
+
+
 def _candidates(
-    entity: Entity, intent: Intent, releases: Sequence[Release]
-) -> tuple[Proposal, ...]:
-    """Return the releases to try, newest first: of an upgrade the newer ones, of a roll-off all
-    others."""
-    kind = PlanKind.INSTALL if intent is Intent.INSTALL else PlanKind.CHANGE_VERSION
+    entity: Entity, intent: Intent, releases: Sequence[Release], *, back: bool
+) -> Sequence[Release]:
+    """Return the releases to try, newest first: the newer ones, of a roll-off that may go back all
+    others, of an installation all."""
     current = parse_version(entity.state.version) if entity.state.version else None
     key = current.key if current else None
-    found: list[Proposal] = []
+    if key is None:
+        return releases
+    forward = intent is Intent.UPGRADE or not back
+    found: list[Release] = []
     for release in releases:
         version = parse_version(release.version)
         order = version.key if version else None
-        if key is not None:
-            if intent is Intent.UPGRADE and (order is None or order <= key):
-                break
-            if order == key:
-                continue
-        found.append(Proposal(entity, kind, intent, version=release.version, release=release))
-    return tuple(found)
+        if forward and (order is None or order <= key):
+            break
+        if order != key:
+            found.append(release)
+    return found
 
 
 def _nothing_newer(entity: Entity, newest: Release) -> FleetCode:
@@ -100,14 +117,15 @@ def _nothing_newer(entity: Entity, newest: Release) -> FleetCode:
 
 
 def _first(
-    candidates: Sequence[Proposal],
+    candidates: Iterable[Proposal],
     world: World,
     now: datetime,
     constraints: Sequence[Constraint],
 ) -> tuple[Proposal | None, tuple[RejectedRelease, ...]]:
     rejected: list[RejectedRelease] = []
     for candidate in candidates:
-        found = findings(candidate, world, now, constraints)
+        shown = len(rejected) < REJECTED_LIMIT
+        found = findings(candidate, world, now, constraints, all_of_them=shown)
         if not found:
             return candidate, tuple(rejected)
         rejected.append(RejectedRelease(candidate, found))
@@ -115,7 +133,7 @@ def _first(
 
 
 def _least_vulnerable(
-    candidates: Sequence[Proposal],
+    candidates: Iterable[Proposal],
     rejected: Sequence[RejectedRelease],
     world: World,
     now: datetime,
@@ -152,24 +170,22 @@ def _passes_over(entity: Entity, world: World, now: datetime) -> bool:
 
 
 def _with_artifacts(
-    candidates: Sequence[Proposal],
+    candidates: _Candidates,
     world: World,
     now: datetime,
     constraints: Sequence[Constraint],
 ) -> Choice | None:
     """Return the choice among releases whose artifacts are not missing; None when none is left out,
     or no other can be used."""
-    present = [one for one in candidates if not missing_artifacts(world, one.release)]
-    if len(present) == len(candidates):
+    missing = {one.version for one in candidates.releases if missing_artifacts(world, one)}
+    if not missing:
         return None
-    chosen, rejected = _first(present, world, now, constraints)
+    present = [one for one in candidates.releases if one.version not in missing]
+    rest = replace(candidates, releases=present)
+    chosen, rejected = _first(rest, world, now, constraints)
     if chosen is None:
         return None
-    kept = {one.version for one in present}
-    skipped: list[str] = []
-    for one in candidates:
-        if one is chosen:
-            break
-        if one.version is not None and one.version not in kept:
-            skipped.append(one.version)
-    return Choice(replace(chosen, skipped=tuple(skipped)), rejected)
+    versions = [one.version for one in candidates.releases]
+    newer = versions[: versions.index(chosen.version or "")]
+    skipped = tuple(version for version in newer if version in missing)
+    return Choice(replace(chosen, skipped=skipped), rejected)

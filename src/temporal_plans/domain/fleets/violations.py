@@ -15,8 +15,6 @@ from temporal_plans.domain.fleets.world import (
     VersionOrNone,
     World,
     ignores,
-    sees,
-    shares_group,
 )
 
 
@@ -91,9 +89,7 @@ def _own(
                 "K11", product, FleetCode.EXTERNAL_DEPENDENCY, product, one.version, required
             )
     steady = bool(external)
-    for provider in world.by_product.get(product, ()):
-        if provider.name == entity.name or not sees(entity, provider):
-            continue
+    for provider in world.providers(entity, product):
         versions = world.versions(provider)
         wrong = [v for v in versions if v is not None and not _admits(dependency, v)]
         if wrong:
@@ -106,12 +102,10 @@ def _own(
 
 def _dependents(world: World, entity: Entity, version: VersionOrNone) -> Iterator[Violation]:
     """Yield the dependents that a version would break."""
-    for dependent, dependency in world.dependents.get(entity.product, ()):
+    for dependent, dependency in world.dependents(entity):
         if dependent.name == entity.name or ignores(dependent, entity.product):
             continue
-        if not sees(dependent, entity) or _without_breaking(
-            world, entity, version, dependent, dependency
-        ):
+        if _without_breaking(world, entity, version, dependent, dependency):
             continue
         code, required = FleetCode.DEPENDENT_WOULD_BREAK, range_text(dependency)
         current = dependent.state.version or ""
@@ -129,24 +123,20 @@ def _without_breaking(
         return _admits(dependency, version)
     if dependency.optional:
         return True
-    others = world.by_product.get(entity.product, ())
-    return any(
-        other.name != entity.name and sees(dependent, other) and None not in world.versions(other)
-        for other in others
-    )
+    others = world.providers(dependent, entity.product)
+    return any(other is not entity and None not in world.versions(other) for other in others)
 
 
 def _incompatible(world: World, entity: Entity, release: Release) -> Iterator[Violation]:
     for rule in release.incompatibilities:
-        for other in world.by_product.get(rule.product, ()):
-            if other.name != entity.name and shares_group(entity, other):
-                yield from _clash(other, rule, world.versions(other))
+        for other in world.neighbours(entity, rule.product):
+            yield from _clash(other, rule, world.versions(other))
 
 
 def _opposed(world: World, entity: Entity, version: str) -> Iterator[Violation]:
     """Yield the entities whose releases declare that they are incompatible with a version."""
-    for other, rule in world.opponents.get(entity.product, ()):
-        if other.name != entity.name and shares_group(entity, other):
+    for other, rule in world.opponents(entity):
+        if other.name != entity.name:
             yield from _clash(other, rule, (version,), shown=other.state.version or "")
 
 
@@ -180,10 +170,9 @@ def required_dependents(world: World, entity: Entity) -> tuple[Entity, ...]:
     """Return the installed entities that need an entity's product and see it, by name."""
     found = {
         dependent.name: dependent
-        for dependent, dependency in world.dependents.get(entity.product, ())
+        for dependent, dependency in world.dependents(entity)
         if not dependency.optional
         and dependent.name != entity.name
         and not ignores(dependent, entity.product)
-        and sees(dependent, entity)
     }
     return tuple(found[name] for name in sorted(found))

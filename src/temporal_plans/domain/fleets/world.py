@@ -1,7 +1,8 @@
 """A snapshot with indexes, and what a pass of decisions has issued so far."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from temporal_plans.domain.fleets.entities import ALL_GROUPS, DEFAULT_GROUPS, Entity
 from temporal_plans.domain.fleets.environment import Snapshot
@@ -14,6 +15,10 @@ from temporal_plans.domain.fleets.versions import parse_version
 from temporal_plans.domain.fleets.windows import ALL_TIME, Window, intersection, union
 
 VersionOrNone = str | None
+_Place = tuple[str, str]
+"""A product in a dependency group."""
+_Need = tuple[Entity, Dependency]
+_Ban = tuple[Entity, Incompatibility]
 
 
 class Catalogue:
@@ -65,8 +70,9 @@ class World:
             one.name: one for one in sorted(self.environment.entities, key=lambda one: one.name)
         }
         self.by_product: dict[str, list[Entity]] = defaultdict(list)
-        self.dependents: dict[str, list[tuple[Entity, Dependency]]] = defaultdict(list)
-        self.opponents: dict[str, list[tuple[Entity, Incompatibility]]] = defaultdict(list)
+        self._by_group: dict[_Place, list[Entity]] = defaultdict(list)
+        self._dependents: dict[_Place, list[_Need]] = defaultdict(list)
+        self._opponents: dict[_Place, list[_Ban]] = defaultdict(list)
         self.active = 0
         self.ramp_starts: dict[tuple[str, str, str], int] = defaultdict(int)
         self.memo: dict[object, object] = {}
@@ -78,6 +84,8 @@ class World:
 
     def _add(self, entity: Entity) -> None:
         self.by_product[entity.product].append(entity)
+        for group in groups_of(entity):
+            self._by_group[entity.product, group].append(entity)
         self._add_needs(entity, entity.state.version)
         if (plan := entity.state.active_plan) is not None:
             self._start(entity, plan.to.version)
@@ -87,9 +95,37 @@ class World:
         if release is None:
             return
         for dependency in release.dependencies:
-            self.dependents[dependency.product].append((entity, dependency))
+            for group in searched_by(entity, dependency.product):
+                self._dependents[dependency.product, group].append((entity, dependency))
         for incompatibility in release.incompatibilities:
-            self.opponents[incompatibility.product].append((entity, incompatibility))
+            for group in groups_of(entity):
+                self._opponents[incompatibility.product, group].append((entity, incompatibility))
+
+    def providers(self, entity: Entity, product: str) -> Sequence[Entity]:
+        """Return the entities of a product that an entity sees, without itself."""
+        searched = searched_by(entity, product)
+        if ALL_GROUPS in searched:
+            return _others(self.by_product.get(product, ()), entity)
+        return _others(
+            _together([self._by_group.get((product, one), ()) for one in searched]), entity
+        )
+
+    def neighbours(self, entity: Entity, product: str) -> Sequence[Entity]:
+        """Return the entities of a product in the groups of an entity, without itself."""
+        lists = [self._by_group.get((product, one), ()) for one in groups_of(entity)]
+        return _others(_together(lists), entity)
+
+    def dependents(self, entity: Entity) -> Sequence[tuple[Entity, Dependency]]:
+        """Return the installed entities, or plans under way, that need an entity's product and see
+        it, each with what it needs."""
+        groups = (*groups_of(entity), ALL_GROUPS)
+        return _together([self._dependents.get((entity.product, one), ()) for one in groups])
+
+    def opponents(self, entity: Entity) -> Sequence[tuple[Entity, Incompatibility]]:
+        """Return what is installed in the groups of an entity and is incompatible with versions of
+        its product."""
+        groups = groups_of(entity)
+        return _together([self._opponents.get((entity.product, one), ()) for one in groups])
 
     def _start(self, entity: Entity, version: VersionOrNone) -> None:
         self.active += 1
@@ -137,8 +173,8 @@ class World:
             product
             for product in self.graph.cycle(entity.product)
             if any(
-                one.settings is not None and not one.settings.uninstall and sees(entity, one)
-                for one in self.by_product.get(product, ())
+                one.settings is not None and not one.settings.uninstall
+                for one in self.providers(entity, product)
             )
         )
 
@@ -198,20 +234,29 @@ class World:
         return window or ALL_TIME
 
 
+_Item = TypeVar("_Item")
+
+
+def _together(lists: Sequence[Sequence[_Item]]) -> Sequence[_Item]:
+    """Return the items of lists, each item once."""
+    filled = [one for one in lists if one]
+    if len(filled) < 2:
+        return filled[0] if filled else ()
+    return tuple({id(item): item for one in filled for item in one}.values())
+
+
+def _others(entities: Sequence[Entity], entity: Entity) -> Sequence[Entity]:
+    return [one for one in entities if one.name != entity.name]
+
+
 def groups_of(entity: Entity) -> tuple[str, ...]:
     return (entity.settings.dependency_groups if entity.settings else ()) or DEFAULT_GROUPS
 
 
-def sees(entity: Entity, provider: Entity) -> bool:
-    """Return whether a provider is in the groups in which an entity looks for its product."""
-    searched = groups_of(entity)
-    if entity.settings is not None:
-        searched = entity.settings.dependency_group_overrides.get(provider.product) or searched
-    return ALL_GROUPS in searched or not set(searched).isdisjoint(groups_of(provider))
-
-
-def shares_group(one: Entity, other: Entity) -> bool:
-    return not set(groups_of(one)).isdisjoint(groups_of(other))
+def searched_by(entity: Entity, product: str) -> tuple[str, ...]:
+    """Return the groups in which an entity looks for a product."""
+    overrides = entity.settings.dependency_group_overrides if entity.settings else {}
+    return overrides.get(product) or groups_of(entity)
 
 
 def ignores(entity: Entity, product: str) -> bool:

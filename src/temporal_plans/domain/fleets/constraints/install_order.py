@@ -5,7 +5,7 @@ from datetime import datetime
 from temporal_plans.domain.fleets.codes import FleetCode
 from temporal_plans.domain.fleets.constraints.record import Constraint, Stage, refused
 from temporal_plans.domain.fleets.proposal import Proposal
-from temporal_plans.domain.fleets.world import World, ignores, sees
+from temporal_plans.domain.fleets.world import World, ignores
 from temporal_plans.domain.values.refusal import Reason, Refusal
 
 
@@ -33,11 +33,7 @@ def required_first(proposal: Proposal, world: World, _now: datetime, /) -> Refus
 
 
 def _is_installed(world: World, proposal: Proposal, product: str) -> bool:
-    return any(
-        one.state.installed and sees(proposal.entity, one)
-        for one in world.by_product.get(product, ())
-        if one.name != proposal.entity.name
-    )
+    return any(one.state.installed for one in world.providers(proposal.entity, product))
 
 
 INSTALL_ORDER = Constraint(

@@ -53,7 +53,7 @@ def checked(_proposal: Proposal, _world: World, _now: datetime, /) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
     """A constraint. ``applies`` and ``ignored`` are its row: columns separated by blanks.
 
