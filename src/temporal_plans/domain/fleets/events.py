@@ -130,8 +130,9 @@ def _unknown(field: str, name: str | None, known: Mapping[str, object] | list[st
 
 def after(event: FleetEvent, fleet: Fleet, now: datetime) -> Fleet:
     """Return the fleet after an event that can happen."""
-    if event.product in fleet.products and _OF_PRODUCTS.intersection(event.deeds()):
-        product = _product_after(event, fleet.products[event.product])
+    known = fleet.products.get(event.product or "")
+    if known is not None and _OF_PRODUCTS.intersection(event.deeds()):
+        product = _product_after(event, known)
         return replace(fleet, products={**fleet.products, product.id: product})
     environment = _environment(event, fleet)
     if environment is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from temporal_plans.domain.fleets.decisions import Decision, FleetDecision, Outcome, PlanView
 from temporal_plans.domain.fleets.entities import Entity, EntityState
@@ -71,7 +72,7 @@ def _with_decision(entity: Entity, decision: Decision, at: datetime) -> Entity:
     return entity.but(state=state)
 
 
-def _content(plan: PlanView) -> dict[str, object]:
+def _content(plan: PlanView) -> dict[str, Any]:
     to = EntityVersion(version=plan.to, config=plan.config)
     return {"number": plan.number, "kind": plan.kind, "intent": plan.intent, "to": to}
 
@@ -154,7 +155,7 @@ def ended(
     return environment.but(entities=entities, suppressions=suppressions)
 
 
-def _shared(plan: PlanContent) -> dict[str, object]:
+def _shared(plan: PlanContent) -> dict[str, Any]:
     return {"number": plan.number, "kind": plan.kind, "intent": plan.intent, "to": plan.to}
 
 

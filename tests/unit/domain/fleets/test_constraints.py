@@ -60,12 +60,12 @@ def test_every_constraint_has_its_row() -> None:
 
 @pytest.mark.parametrize("one", CONSTRAINTS, ids=lambda one: one.id)
 def test_every_constraint_is_a_file_with_its_record(one: Constraint) -> None:
-    module = one.rule.__module__  # type: ignore[attr-defined]
+    module = one.rule.__module__
     assert module.startswith("temporal_plans.domain.fleets.constraints.")
     assert one.title
     assert one.who_can_act
     assert not set(one.applies.split()) & set(one.ignored.split())
-    assert len({other.rule.__module__ for other in CONSTRAINTS}) == len(CONSTRAINTS)  # type: ignore[attr-defined]
+    assert len({other.rule.__module__ for other in CONSTRAINTS}) == len(CONSTRAINTS)
 
 
 def test_stages_are_all_used() -> None:

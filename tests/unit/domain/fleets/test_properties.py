@@ -159,11 +159,13 @@ def _shuffled(given_snapshot: Snapshot) -> Snapshot:
     )
 
 
+@examples(40)
 @given(environments())
 def test_the_order_of_the_inputs_does_not_matter(given_snapshot: Snapshot) -> None:
     assert decide(given_snapshot, NOW) == decide(_shuffled(given_snapshot), NOW)
 
 
+@examples(40)
 @given(environments())
 def test_nothing_is_issued_that_a_constraint_forbids(given_snapshot: Snapshot) -> None:
     rows = {one.id: one for one in CONSTRAINTS}
@@ -179,6 +181,7 @@ def test_nothing_is_issued_that_a_constraint_forbids(given_snapshot: Snapshot) -
             assert one.code
 
 
+@examples(40)
 @given(environments())
 def test_an_entity_has_one_plan_at_a_time(given_snapshot: Snapshot) -> None:
     running = {one.name for one in given_snapshot.environment.entities if one.state.active_plan}
@@ -192,6 +195,7 @@ def test_an_entity_has_one_plan_at_a_time(given_snapshot: Snapshot) -> None:
     assert not issued & {one.entity for one in after.decisions if one.outcome is Outcome.ISSUE}
 
 
+@examples(40)
 @given(environments())
 def test_a_suppression_by_a_person_stops_everything_but_commands(given_snapshot: Snapshot) -> None:
     person = stop("person", entity=None)
@@ -211,6 +215,7 @@ def test_a_suppression_by_a_person_stops_everything_but_commands(given_snapshot:
             assert one.plan.intent is Intent.BREAK_GLASS
 
 
+@examples(40)
 @given(environments())
 def test_versions_only_rise_but_for_ways_back(given_snapshot: Snapshot) -> None:
     ways_back = {Intent.RECALL_ROLL_OFF, Intent.ROLLBACK, Intent.BREAK_GLASS}
@@ -239,7 +244,7 @@ def _without_time(answer: FleetDecision) -> list[Any]:
     ]
 
 
-@examples(30)
+@examples(12)
 @given(environments())
 def test_no_answer_changes_before_the_next_wakeup(given_snapshot: Snapshot) -> None:
     """Every five minutes of a day, and a second to each side of each wakeup. Plans that are issued
@@ -262,7 +267,7 @@ def test_no_answer_changes_before_the_next_wakeup(given_snapshot: Snapshot) -> N
             return
 
 
-@examples(50)
+@examples(30)
 @given(environments())
 def test_a_settled_fleet_wakes_at_edges_only(given_snapshot: Snapshot) -> None:
     """Where nothing waits, decisions are due only when a failure stops to count, a freeze ends, or
@@ -274,7 +279,7 @@ def test_a_settled_fleet_wakes_at_edges_only(given_snapshot: Snapshot) -> None:
         assert answer.next_wakeup is None or answer.next_wakeup in ends
 
 
-@examples(50)
+@examples(30)
 @given(environments(), st.lists(st.sampled_from(list(EndStatus)), min_size=1, max_size=6))
 def test_a_fleet_goes_on_whatever_plans_come_to(
     given_snapshot: Snapshot, outcomes: list[EndStatus]

@@ -269,7 +269,7 @@ FREEZE = {**CLOSED, "roll_off": {"freeze_until": NOW + timedelta(hours=1)}}
 TESTS = {**CLOSED, "roll_off": {"test_environments": ["prod"]}}
 ELSEWHERE = {**CLOSED, "roll_off": {"test_environments": ["lab"]}}
 TO_124 = issue("RECALL_ROLL_OFF", "1.2.4")
-NO_TARGET = {"outcome": "BLOCKED", "code": "ROLL_OFF_NO_TARGET"}
+NO_TARGET: dict[str, Any] = {"outcome": "BLOCKED", "code": "ROLL_OFF_NO_TARGET"}
 CLOSED_WINDOWS = {
     "windows": {"never": NEVER},
     "downtime_window": "never",

@@ -47,7 +47,7 @@ def test_the_configuration_in_force_is_compared_by_its_content() -> None:
         ("", "f.yml: is empty"),
         ("[1]", "f.yml:1: must be a mapping with a kind"),
         ("name: a\n", "f.yml:1: kind: is missing"),
-        ("kind: enviroment\nname: a\n", "did you mean environment?"),
+        ("kind: enviroment\nname: a\n", "did you mean environment"),
         ("kind: environment\nname: Prod\n", "f.yml:2: name: must match"),
         ("kind: environment\nname: a\nsetings: {}\n", "f.yml:3: setings: unknown key"),
         (
