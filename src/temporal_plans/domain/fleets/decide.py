@@ -194,7 +194,7 @@ class _Round:
             first = outlook(entity, self.world, self.now, self.targets).proposals[0]
             judgement = judge(first, self.world, self.now, self.constraints)
             number = max(entity.state.last_number, plan.number) + 1
-            view = self._view(first, number, self.now, self.now)
+            view = self._view(first, number, entity.state.command.at, None)
             waiting = WaitingPlan(plan=view, constraints=judgement.verdicts)
             changes.append(judgement.next_change)
         running = PlanView.model_construct(
@@ -246,7 +246,7 @@ class _Round:
         )
 
     def _view(
-        self, proposal: Proposal, number: int, proposed: datetime, blocked: datetime | None
+        self, proposal: Proposal, number: int, proposed: datetime | None, blocked: datetime | None
     ) -> PlanView:
         return PlanView.model_construct(
             id=f"{self.world.environment.name}/{proposal.entity.name}/{number}",

@@ -69,7 +69,7 @@ class EnvironmentSettingsDocument(EnvironmentOptions):
 class EnvironmentDocument(Value):
     """An environment: a place where entities run, and the rules there."""
 
-    kind: Literal["environment"]
+    kind: Literal["environment"] = Field(description="The kind of document.")
     name: EnvironmentName = Field(description="Its name: small letters, digits and hyphens.")
     settings: EnvironmentSettingsDocument = Field(
         default=EnvironmentSettingsDocument(), description="Its settings."
@@ -85,7 +85,7 @@ class EnvironmentDocument(Value):
 class ProductDocument(Value):
     """A product: a deployable component with its releases."""
 
-    kind: Literal["product"]
+    kind: Literal["product"] = Field(description="The kind of document.")
     name: ProductName = Field(description="`group:name`.")
     maintenance_window: WeeklySchedule | None = Field(
         default=None, description="When changes of its entities may begin."
@@ -116,7 +116,7 @@ class EntityStateDocument(EntityState):
 class StateDocument(EnvironmentFacts):
     """What is reported of an environment and its entities."""
 
-    kind: Literal["state"]
+    kind: Literal["state"] = Field(description="The kind of document.")
     environment: EnvironmentName = Field(description="The environment.")
     entities: dict[EntityName, EntityStateDocument] = Field(
         default={}, max_length=ENTITIES_LIMIT, description="What is reported of each entity."
@@ -126,7 +126,7 @@ class StateDocument(EnvironmentFacts):
 class SuppressionsDocument(Value):
     """The suppressions of an environment, and the overrides of its maintenance windows."""
 
-    kind: Literal["suppressions"]
+    kind: Literal["suppressions"] = Field(description="The kind of document.")
     environment: EnvironmentName = Field(description="The environment.")
     suppressions: tuple[Suppression, ...] = Field(
         default=(), max_length=10_000, description="Times without plans."
@@ -175,7 +175,7 @@ class ExpectedDecision(Value):
 class ExpectationDocument(Value):
     """What `temporal plan fleet decide` should decide at a time."""
 
-    kind: Literal["expectation"]
+    kind: Literal["expectation"] = Field(description="The kind of document.")
     at: AwareDatetime | None = Field(
         default=None, description="The time; without it that of `--at`."
     )
@@ -188,7 +188,7 @@ class ExpectationDocument(Value):
 class EventsDocument(Value):
     """What happens during a simulation."""
 
-    kind: Literal["events"]
+    kind: Literal["events"] = Field(description="The kind of document.")
     plan_duration: Duration | None = Field(
         default=None, description="How long every plan takes; without it 10 minutes."
     )
