@@ -26,8 +26,10 @@ venv: $(VENV)/.dev  ## Make .venv with everything that development needs
 demo: $(VENV)/.run  ## Deploy hello-world on an embedded Temporal server and watch it
 	$(BIN)/temporal-plan demo $(ARGS)
 
+# A process that crashes ends the run: with one in its place, the rest of its file is never given out.
 test: $(VENV)/.dev  ## All tests; make test ARGS="tests/unit -k canary" for some
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --max-worker-restart 0 \
+	  --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # pip says that the package wants an older temporalio: that is what this is for.
 newest:  ## The tests with the newest temporalio, in .venv-newest; names those that break

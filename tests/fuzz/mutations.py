@@ -1,5 +1,6 @@
 """Malformed variants of a JSON document: what a hostile or a hasty sender may write."""
 
+import copy
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -74,14 +75,17 @@ def mutated(document: Json, random: Random) -> Json:
 
 
 def _mutate(document: Json, random: Random) -> Json:
-    places = list(_places(document))
-    if not places:
-        return random.choice(STRANGE)
-    holder, key = random.choice(places)
+    holder, key = random.choice(_places(document))
     if holder is None:
-        return random.choice((*STRANGE, [document], {"input": document}, _nested(document)))
+        return _copied((*STRANGE, [document], {"input": document}, _nested(document)), random)
     random.choice(_CHANGES)(holder, key, random)
     return document
+
+
+def _copied(values: Sequence[Json], random: Random) -> Json:
+    """Return one of the values, the document's own: what changes it later must not change
+    ``STRANGE``, which would grow from document to document."""
+    return copy.deepcopy(random.choice(values))
 
 
 def _places(document: Json) -> list[tuple[Any, Any]]:
@@ -103,7 +107,7 @@ def _places(document: Json) -> list[tuple[Any, Any]]:
 
 
 def _replace(holder: Any, key: Any, random: Random) -> None:
-    holder[key] = json.loads(json.dumps(random.choice(STRANGE)))
+    holder[key] = _copied(STRANGE, random)
 
 
 def _drop(holder: Any, key: Any, random: Random) -> None:
