@@ -50,7 +50,7 @@ def test_t200_the_documented_chain_is_in_order() -> None:
         ("1.0.0-FOO", None),
         ("", None),
         ("1.2.3\n", None),
-        ("١.2.3", None),
+        ("\N{ARABIC-INDIC DIGIT ONE}.2.3", None),
     ],
 )
 def test_a_text_is_a_version(text: str, kind: VersionKind | None) -> None:
