@@ -123,3 +123,26 @@ def test_an_event_that_can_not_happen_is_named(run: Run, tmp_path: Path) -> None
 @pytest.mark.parametrize("length", ["0s", "soon", "1000d"])
 def test_a_wrong_length_is_refused(run: Run, length: str) -> None:
     assert run("fleet", "simulate", str(WINDOWS), "--for", length).code == 2
+
+
+DOCUMENTED = [
+    line.removeprefix("$ temporal plan ")
+    for page in ("README.md", "docs/fleets.md")
+    for line in (ROOT / page).read_text().splitlines()
+    if line.startswith("$ temporal plan fleet ")
+]
+
+
+@pytest.mark.parametrize("line", DOCUMENTED)
+def test_a_documented_command_runs(run: Run, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run(*line.split()).code == 0
+
+
+def test_the_documented_table_is_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    printed = run(*DOCUMENTED[0].split()).out
+    assert (
+        f"$ temporal plan {DOCUMENTED[0]}\n{printed}```"
+        in (ROOT / "docs" / "fleets.md").read_text()
+    )

@@ -87,7 +87,7 @@ def add_to(app: typer.Typer) -> None:
         decide,
         "decide",
         "temporal-plan fleet decide prod.yml products.yml --at 2026-01-05T08:30:00Z",
-        "temporal-plan fleet decide examples/fleets/*.yml --json",
+        "temporal-plan fleet decide examples/fleets/recall.yml --json",
         connection=False,
     )
     offer(
