@@ -1,6 +1,7 @@
 """Compares decisions with what documents expect."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
 from temporal_plans.domain.fleets.decisions import Decision, VerdictState
 from temporal_plans.domain.values.names import suggestion
@@ -60,7 +61,10 @@ def _facts(found: Decision) -> Mapping[str, object]:
 
 def _text(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {entry}" for key, entry in value.items()) or "none"
+        return (
+            ", ".join(f"{key}: {entry}" for key, entry in cast(dict[str, object], value).items())
+            or "none"
+        )
     if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(map(str, cast(tuple[object, ...], value))) or "none"
     return "none" if value is None else str(value)

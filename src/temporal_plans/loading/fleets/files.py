@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.fleets.documents import DOCUMENTS, FleetDocument
@@ -77,6 +78,6 @@ def _value(document: Document, problems: list[Reason]) -> FleetDocument | None:
             )
         )
         return None
-    form = read_form(model, document.value)
+    form = read_form(cast(type[Value], model), document.value)
     problems += [one.but(line=one.line or document.line(one.field)) for one in form.problems]
     return None if form.problems else cast(FleetDocument, form.value)

@@ -155,7 +155,7 @@ def _state(document: EntityStateDocument) -> EntityState:
         config = config.but(revision=revision(document.config_overrides))
     if document.environment_config is not None:
         config = config.but(environment_revision=revision(document.environment_config))
-    return EntityState(**{**shared, "config": EntityConfig(**config.model_dump())})
+    return EntityState(**shared).but(config=EntityConfig(**config.model_dump()))
 
 
 # --- documents that contradict each other ---------------------------------------------------------

@@ -47,14 +47,15 @@ def products(draw: st.DrawFn, name: str) -> dict[str, Any]:
         )
         for one in versions
     ]
-    recall = st.fixed_dictionaries(
+    roll_off: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+        {"allow_downgrade": maybe, "freeze_until": st.none() | _time()}
+    )
+    recall: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         {
             "id": st.just("r"),
             "start": st.sampled_from(VERSIONS),
             "single": maybe,
-            "roll_off": st.fixed_dictionaries(
-                {"allow_downgrade": maybe, "freeze_until": st.none() | _time()}
-            ),
+            "roll_off": roll_off,
         }
     )
     ramp = st.fixed_dictionaries(
