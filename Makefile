@@ -16,10 +16,10 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test newest fuzz check lint mypy pyright format docs bench which-python clean distclean
+.PHONY: help venv demo test newest fuzz control-plane test-kubernetes check lint mypy pyright format docs bench which-python clean distclean
 
 help:  ## This list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.dev  ## Make .venv with everything that development needs
 
@@ -42,6 +42,13 @@ newest:  ## The tests with the newest temporalio, in .venv-newest; names those t
 fuzz: $(VENV)/.dev  ## Malformed files, messages and starts by the thousand; make fuzz ARGS="--fuzz-seed 7"
 	@$(MAKE) --no-print-directory test \
 		ARGS="--hypothesis-profile thorough --fuzz-inputs 10000 tests/fuzz tests/workflows/test_fuzzed_doors.py $(ARGS)"
+
+control-plane: $(VENV)/.dev  ## Build a Kubernetes control plane from the Go module proxy, once, into a cache
+	@$(BIN)/python -m tools.control_plane
+
+test-kubernetes: $(VENV)/.dev  ## The tests against that control plane; builds it first where there is Go
+	@$(BIN)/python -m tools.control_plane --if-go
+	$(BIN)/python -m pytest -rs $(or $(ARGS),tests/kubernetes)
 
 check: lint mypy pyright  ## Lint, formatting, types, import contracts; make -j3 check is faster
 
@@ -89,5 +96,5 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 # pip knows dependency groups since 25.1, and the pip that comes with Python is older than that.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[local,kubernetes]' --group dev
 	@touch $(VENV)/.run $@

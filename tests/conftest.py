@@ -15,6 +15,7 @@ import properties
 properties.register()  # before pytest loads the one that it is told
 
 UNIT = Path(__file__).parent / "unit"
+KUBERNETES = Path(__file__).parent / "kubernetes"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,6 +29,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--soak-seed", type=int, default=1, help="what the soak test does, and in which order"
+    )
+    parser.addoption(
+        "--soak-networks",
+        action="store_true",
+        help="the soak test's networks stall, delay, reset, refuse and forget connections",
+    )
+    parser.addoption(
+        "--soak-clocks",
+        action="store_true",
+        help="the soak test's clocks jump by an hour (with Debian's libfaketime)",
     )
     parser.addoption(
         "--fuzz-inputs", type=int, default=320, help="malformed inputs to workflows (default: 320)"
@@ -58,6 +69,29 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts background jobs so, and all that they start in turn would ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The ring ``tests/kubernetes`` runs only where its path is given."""
+    left_out = collection_path == KUBERNETES and not any(map(_is_of_kubernetes, _paths(config)))
+    return True if left_out else None
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    paths = _paths(config)
+    if any(map(_is_of_kubernetes, paths)) or not any(map(KUBERNETES.is_relative_to, paths)):
+        return None
+    return "tests/kubernetes: not run; `make test-kubernetes` runs it"
+
+
+def _paths(config: pytest.Config) -> list[Path]:
+    """The files and folders that the tests are taken from."""
+    start = config.invocation_params.dir
+    return [(start / arg.split("::")[0]).resolve() for arg in config.args]
+
+
+def _is_of_kubernetes(path: Path) -> bool:
+    return path.is_relative_to(KUBERNETES)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -26,12 +26,15 @@ class Pauses:
 
 
 async def until(
-    look: Callable[[], Awaitable[Answer]], wanted: Callable[[Answer], object] = bool
+    look: Callable[[], Awaitable[Answer]],
+    wanted: Callable[[Answer], object] = bool,
+    *,
+    patience: float = PATIENCE,
 ) -> Answer:
-    """The first answer that is as wanted; fails with the last one after PATIENCE."""
+    """The first answer that is as wanted; fails with the last one after ``patience`` seconds."""
     loop, pauses = asyncio.get_running_loop(), Pauses()
-    end = loop.time() + PATIENCE
+    end = loop.time() + patience
     while not wanted(answer := await look()):
-        assert loop.time() < end, f"still {answer!r} after {PATIENCE:g} s"
+        assert loop.time() < end, f"still {answer!r} after {patience:g} s"
         await pauses.pause()
     return answer

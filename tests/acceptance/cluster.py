@@ -20,7 +20,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from acceptance import real_tasks
+from acceptance.clock import Clock, can_jump
 from acceptance.programs import Member, Program, Said, Server, run
+from acceptance.proxy import Proxy
 from pauses import PATIENCE, Pauses
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
@@ -58,10 +60,24 @@ every second takes a twentieth of a processor."""
 class Cluster:
     """Processes by name: ``server``, ``worker``, and the agents by their ids."""
 
-    def __init__(self, directory: Path, machines: Sequence[Machine]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        machines: Sequence[Machine],
+        *,
+        networks: bool = False,
+        clocks: bool = False,
+    ) -> None:
+        """With ``networks`` the worker and each agent reach the server through a network of their
+        own, with ``clocks`` they have a clock of their own, as far as libfaketime is there."""
         self.directory = directory
+        self.networks: dict[str, Proxy] = {}
+        self.clocks: dict[str, Clock] = {}
+        self._has_networks = networks
+        self._has_clocks = clocks and can_jump()
         self.env = self._environment({})
-        self.server = Server(directory / "temporal.db", directory / "server.log")
+        self.database = directory / "temporal.db"
+        self.server = Server(self.database, directory / "server.log")
         self.env = self._environment({"TEMPORAL_ADDRESS": self.server.address})
         self.worker = self._program("worker", "worker")
         self.agents: dict[str, Program] = {}
@@ -86,6 +102,8 @@ class Cluster:
     async def start(self, *, pool: str = POOL) -> None:
         """Start all, and wait until the agents have registered."""
         await self.server.start()
+        for network in self.networks.values():
+            await network.__aenter__()
         await self.worker.start()
         await self.temporal(
             *("workflow", "start", "--type", "Pool", "--task-queue", "plans"),
@@ -98,6 +116,8 @@ class Cluster:
     async def add(self, machine: Machine, *, registered: bool = True) -> None:
         """Start one more agent, and wait until it has registered."""
         self._add(machine)
+        if machine.id in self.networks:
+            await self.networks[machine.id].__aenter__()
         await self.agents[machine.id].start()
         if registered:
             await self.until_alive(machine.id)
@@ -117,6 +137,8 @@ class Cluster:
         await asyncio.gather(*(agent.stop() for agent in self.agents.values()))
         await real_tasks.end_all(self.work_dirs)
         await self.worker.stop()
+        for network in self.networks.values():
+            await network.__aexit__()
         await self.server.stop()
 
     def logs(self, lines: int = 40) -> Mapping[str, str]:
@@ -295,9 +317,20 @@ class Cluster:
         return Program(
             PROGRAMS / "temporal-plan",
             arguments,
-            env=self.env,
+            env={**self.env, **self._surroundings(name.removeprefix("agent-"))},
             log=self.directory / f"{name}.log",
         )
+
+    def _surroundings(self, name: str) -> Mapping[str, str]:
+        """The variables of a process with a network or a clock of its own."""
+        env: dict[str, str] = {}
+        if self._has_networks:
+            self.networks[name] = Proxy(self.server.port)
+            env["TEMPORAL_ADDRESS"] = self.networks[name].address
+        if self._has_clocks:
+            self.clocks[name] = Clock(self.directory / f"{name}.clock")
+            env.update(self.clocks[name].env)
+        return env
 
     def _environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """Ours without what would point elsewhere, and with the commands of this environment."""
@@ -317,7 +350,11 @@ class Cluster:
 
 @asynccontextmanager
 async def running_cluster(
-    machines: Sequence[Machine] = THREE, *, pool: str = POOL
+    machines: Sequence[Machine] = THREE,
+    *,
+    pool: str = POOL,
+    networks: bool = False,
+    clocks: bool = False,
 ) -> AsyncGenerator[Cluster]:
     """A cluster that is gone afterwards, files included.
 
@@ -325,7 +362,7 @@ async def running_cluster(
     """
     directory = Path(tempfile.mkdtemp(prefix="temporal-plans-"))
     directory.chmod(0o755)
-    cluster = Cluster(directory, machines)
+    cluster = Cluster(directory, machines, networks=networks, clocks=clocks)
     try:
         await cluster.start(pool=pool)
         yield cluster

@@ -142,13 +142,13 @@ class Server:
 
     def __init__(self, database: Path, log: Path) -> None:
         self._database = database
-        self._port = free_port()
+        self.port = free_port()
         self._running: DevServer | None = None
         self.log = log
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self._port}"
+        return f"127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int | None:
@@ -156,7 +156,7 @@ class Server:
 
     async def start(self) -> None:
         assert self._running is None, "the server runs already"
-        server = DevServer(database=self._database, port=self._port, log=self.log)
+        server = DevServer(database=self._database, port=self.port, log=self.log)
         self._running = await server.__aenter__()
 
     async def kill(self) -> None:

@@ -45,11 +45,13 @@ def damage(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-async def running(agent: Bench) -> tuple[str, int]:
+async def running(agent: Bench, held: str = "r1") -> tuple[str, int]:
     """A task with a volume and a health check, and its first process."""
     main = ResourceSet(id="main", memory=32, volumes=(VolumeSpec(path="data", size=10),))
     task = task_spec("sleep 1000").but(health_check=health("! test -e sick"))
-    asked = order(pod_spec(task, main=main), held=reservation(volume("v1", "data")))
+    asked = order(
+        pod_spec(task, main=main), held=reservation(volume(f"v{held[1:]}", "data"), id=held)
+    )
     task_id = asked.tasks[0].task_id
     await agent.launch(asked)
     record = agent.directory(task_id).started
@@ -120,6 +122,47 @@ async def test_a_task_whose_records_are_all_damaged_can_be_killed(agent: Bench) 
     assert alive(pid)
     killed = await agent.kill(task_id)
     assert (killed.task_id, killed.state) == (task_id, TaskState.KILLED)
+    assert not alive(pid)
+
+
+@pytest.mark.parametrize("supervised", [True, False], ids=["supervised", "orphaned"])
+@pytest.mark.parametrize("name", ["task.json", "started.json", "status.json"])
+async def test_a_record_of_another_task_harms_neither(
+    agent: Bench, name: str, supervised: bool
+) -> None:
+    """As after a repair of the disk, or a restored backup."""
+    tasks = dict([await running(agent, "r1"), await running(agent, "r2")])
+    mine, other = tasks
+    supervisor = supervisor_of(agent, mine)
+    await agent.stop()
+    if not supervised:
+        os.kill(supervisor, signal.SIGKILL)
+    record = (agent.directory(other).path / name).read_bytes()
+    (agent.directory(mine).path / name).write_bytes(record)
+    agent.begin()
+    await eventually(
+        lambda: all(agent.states(one)[-1:] == [TaskState.RUNNING] for one in tasks), "adopted"
+    )
+    killed = await agent.kill(mine, 0)
+    assert (killed.task_id, killed.state) == (mine, TaskState.KILLED)
+    assert (alive(tasks[mine]), alive(tasks[other])) == (False, True)
+    await within(agent.runner.destroy("r2"))
+    assert not alive(tasks[other])
+
+
+async def test_an_end_of_another_task_is_not_believed(agent: Bench) -> None:
+    """Else the task would be launched again beside itself."""
+    ended = order(pod_spec(task_spec("true")))
+    await agent.run(ended)
+    task_id, pid = await running(agent)
+    await agent.stop()
+    end = agent.directory(ended.tasks[0].task_id).path / "exit.json"
+    (agent.directory(task_id).path / "exit.json").write_bytes(end.read_bytes())
+    agent.begin()
+    await eventually(lambda: bool(agent.runner.task(task_id).monitors), "it is watched")
+    assert alive(pid)
+    assert not agent.runner.task(task_id).has_ended
+    assert (await agent.kill(task_id, 0)).state is TaskState.KILLED
     assert not alive(pid)
 
 

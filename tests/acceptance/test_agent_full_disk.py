@@ -21,7 +21,7 @@ from acceptance.agent_bench import (
 )
 from acceptance.agent_processes import alive, supervisor_of
 from temporal_plans.activities.agent.supervisor.supervision import compile_supervisor
-from temporal_plans.domain.services.spec import ResourceSet, VolumeSpec
+from temporal_plans.domain.services.spec import ReadinessCheck, ResourceSet, VolumeSpec
 from temporal_plans.domain.tasks.statuses import TaskState
 
 
@@ -75,6 +75,41 @@ async def test_an_agent_starts_on_the_disk_that_its_tasks_filled(
     assert agent.work_dir.reservation("r1").destroyed is not None
     again = order(pod_spec(task_spec("true")))
     assert (await agent.run(again)).state is TaskState.FINISHED
+    await agent.stop()
+
+
+async def test_how_a_task_ended_is_known_though_the_disk_is_full(
+    disk: Path, tmp_path: Path
+) -> None:
+    """Else a task that has finished would be LOST, and launched again."""
+    agent = Bench(disk / "work")
+    go = tmp_path / "go"
+    asked = order(pod_spec(task_spec(f"until test -e {go}; do sleep 0.02; done; exit 3")))
+    await agent.launch(asked)
+    fill(disk)
+    go.touch()
+    last = await agent.last(asked.tasks[0].task_id)
+    assert (last.state, last.exit_code) == (TaskState.FAILED, 3)
+    await agent.restart()
+    await eventually(lambda: agent.sent[-1][1].exit_code == 3, "it is reported again")
+    await agent.stop()
+
+
+async def test_a_status_that_was_not_saved_hides_no_later_one(disk: Path, tmp_path: Path) -> None:
+    """A receiver ignores a status whose sequence it has."""
+    agent = Bench(disk / "work")
+    ready = tmp_path / "ready"
+    check = ReadinessCheck(cmd=f"test -e {ready}", interval=0.1, delay=0, timeout=5)
+    asked = order(pod_spec(task_spec("sleep 1000").but(readiness_check=check)))
+    task_id = asked.tasks[0].task_id
+    await agent.launch(asked)
+    fill(disk)
+    ready.touch()
+    await eventually(lambda: any(status.ready for _, status in agent.sent), "it is ready")
+    highest = max(status.sequence for _, status in agent.sent)
+    ready.unlink()
+    await agent.restart()
+    assert (await agent.kill(task_id, 0)).sequence > highest
     await agent.stop()
 
 

@@ -44,9 +44,9 @@ async def test_a_launch_on_a_port_in_use_fails_with_the_reason(
     reported: list[bool] = []
 
     async def report() -> None:
-        reported.append(port_of(listener) in agent.runner.ports_in_use())
+        reported.append(port_of(listener) in agent.runner.ports.in_use())
 
-    agent.runner.report_ports = report
+    agent.runner.ports.report = report
     status = await agent.launch(wants(port_of(listener)))
     assert status.state is TaskState.FAILED
     assert f"another process of this machine listens on {port_of(listener)}" in status.message
@@ -74,9 +74,9 @@ async def test_the_ports_of_its_own_tasks_are_not_in_use_by_others(agent: Bench)
     asked = wants(port, serve)
     assert (await agent.launch(asked)).state is TaskState.RUNNING
     await eventually(lambda: port in listening_ports(), "the task listens")
-    assert port not in agent.runner.ports_in_use()
+    assert port not in agent.runner.ports.in_use()
     await agent.restart()
-    assert port not in agent.runner.ports_in_use()
+    assert port not in agent.runner.ports.in_use()
     await agent.kill(asked.tasks[0].task_id)
     again = await agent.launch(wants(port, serve))
     assert again.state is TaskState.RUNNING

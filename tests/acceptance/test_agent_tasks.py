@@ -57,12 +57,14 @@ async def test_a_task_is_reported_as_it_ended(
 
 
 async def test_what_a_task_leaves_behind_ends_with_it(agent: Bench) -> None:
-    cmd = "sleep 1000 & setsid sleep 1001 & (setsid setsid sleep 1002 &) ; echo $! ; sleep 0.3"
+    cmd = "sleep 1000 & setsid sleep 1001 & (setsid setsid sleep 1002 &) ; "
+    cmd += "until test -e go; do sleep 0.02; done"
     asked = order(pod_spec(task_spec(cmd)))
     await agent.launch(asked)
     supervisor = supervisor_of(agent, asked.tasks[0].task_id)
     await eventually(lambda: len(shim.process_family(supervisor)) >= 4, "all are started")
     family = shim.process_family(supervisor)
+    (agent.directory(asked.tasks[0].task_id).sandbox / "go").touch()
     last = await agent.last(asked.tasks[0].task_id)
     assert last.state is TaskState.FINISHED
     assert not [pid for pid in family if alive(pid)]

@@ -1,9 +1,10 @@
 """Three services, four agents, and minutes in which everything happens to them.
 
 ``--soak-seed N`` decides what is done, and in which order; ``--soak-minutes M`` how long it takes
-in all. When exactly a command meets a kill depends on the machine, so a seed that failed may pass
-the next time: the failure has the timeline and the state of everything, and says where the
-histories are.
+in all. With ``--soak-networks`` connections to the server misbehave, and with ``--soak-clocks`` the
+clocks of agents and the worker jump; both make it slower. When exactly a command meets a kill
+depends on the machine, so a seed that failed may pass the next time: the failure has the timeline
+and the state of everything, and says where the histories are.
 """
 
 import asyncio
@@ -25,8 +26,12 @@ SLACK = CONVERGES_WITHIN + 500.0
 
 
 @pytest.fixture
-async def four_agents() -> AsyncIterator[Cluster]:
-    async with running_cluster((*THREE, Machine("four", "four.example")), pool=POOL) as cluster:
+async def four_agents(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
+    options: Any = request.config.option
+    machines = (*THREE, Machine("four", "four.example"))
+    async with running_cluster(
+        machines, pool=POOL, networks=options.soak_networks, clocks=options.soak_clocks
+    ) as cluster:
         yield cluster
 
 

@@ -13,6 +13,10 @@ import yaml
 from fuzz.mutations import mutated
 from properties import factor
 from temporal_plans.domain.values.refusal import SpecError
+from temporal_plans.loading.packages.folder import read_folder
+from temporal_plans.loading.packages.reader import read_files
+from temporal_plans.loading.packages.structures import decode
+from temporal_plans.loading.packages.verification import verify
 from temporal_plans.loading.plans import load_plan_text
 from temporal_plans.loading.services.service import load_service_text
 from temporal_plans.loading.text.env_file import parse_env_file
@@ -20,6 +24,7 @@ from temporal_plans.loading.text.env_file import parse_env_file
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLANS = sorted(EXAMPLES.glob("plans/*.yml"))
 SERVICES = sorted(EXAMPLES.glob("*/svc.yml"))
+PACKAGE = EXAMPLES / "packages" / "store"
 TRIES = 60
 VALUES: Mapping[str, str] = {
     "FRAMEWORK_NAME": "fuzz",
@@ -30,6 +35,27 @@ VALUES: Mapping[str, str] = {
 
 def load_service(text: str) -> object:
     return load_service_text(text, VALUES, templates=lambda name: "{{A}}")
+
+
+def load_part(name: str) -> Callable[[str], object]:
+    """Return a function that verifies the example package with another text for one of its
+    files."""
+    files = read_folder(PACKAGE)
+
+    def load(text: str) -> object:
+        read = read_files({**files, name: text.encode()}, "fuzz")
+        result = verify(read, rendering=False)
+        if not result.valid:
+            raise SpecError([one.as_reason() for one in result.errors])
+        return read.package.parameter_values({}, decode)
+
+    return load
+
+
+PARTS = {
+    PACKAGE / name: load_part(name)
+    for name in ("operator.yaml", "params.yaml", "templates/statefulset.yaml")
+}
 
 
 def _document(path: Path) -> Any:
@@ -54,6 +80,7 @@ def _refusals(load: Callable[[str], object], text: str) -> int:
     [
         *(pytest.param(path, load_plan_text, id=f"plan-{path.stem}") for path in PLANS),
         *(pytest.param(path, load_service, id=f"service-{path.parent.name}") for path in SERVICES),
+        *(pytest.param(path, PARTS[path], id=f"package-{path.stem}") for path in list(PARTS)[:2]),
     ],
 )
 def test_a_malformed_file_is_refused_with_reasons(
@@ -67,10 +94,12 @@ def test_a_malformed_file_is_refused_with_reasons(
     assert refused > TRIES // 4
 
 
-@pytest.mark.parametrize("path", [*PLANS, *SERVICES], ids=lambda path: path.parent.name + path.stem)
+@pytest.mark.parametrize(
+    "path", [*PLANS, *SERVICES, *PARTS], ids=lambda path: path.parent.name + path.stem
+)
 def test_garbled_text_is_refused_with_reasons(path: Path) -> None:
     text, random = path.read_text(encoding="utf-8"), Random(path.name)
-    load = load_plan_text if path in PLANS else load_service
+    load = PARTS.get(path, load_plan_text if path in PLANS else load_service)
     for _ in range(TRIES * factor()):
         _refusals(load, garbled(text, random))
 

@@ -284,6 +284,67 @@ assert not differs(load(1), load(1))
 """
 
 
+TASK_KIND = Change(
+    new={
+        f"{DOMAIN}/packages/tasks/label.py": '''
+"""The task kind ``Label``."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from temporal_plans.domain.packages.tasks.task import PackageTask
+from temporal_plans.domain.packages.value import Text
+from temporal_plans.domain.values.refusal import Reason
+
+
+class LabelTask(PackageTask):
+    """Give an object a label."""
+
+    kind: Literal["Label"] = "Label"
+    object_name: Text = Field(default="", description="The object.")
+
+    def faults(self) -> Iterator[Reason]:
+        if not self.object_name:
+            yield Reason(field="objectName", problem="is missing")
+''',
+    },
+    added={
+        f"{DOMAIN}/packages/tasks/__init__.py": (
+            (
+                "from temporal_plans.domain.packages.tasks.dummy import DummyTask",
+                "from temporal_plans.domain.packages.tasks.label import LabelTask",
+            ),
+            ("    DummyTask,", "    LabelTask,"),
+        )
+    },
+)
+
+TASK_KIND_WORKS = """
+from temporal_plans.loading.packages.reader import read_files
+from temporal_plans.loading.packages.verification import verify
+from temporal_plans.loading.schema import json_schema
+
+def load(spec):
+    tasks = "[{name: t, kind: Label, spec: {%s}}]" % spec
+    steps = "[{name: s, tasks: [t]}]"
+    plans = "{deploy: {phases: [{name: p, steps: %s}]}}" % steps
+    operator = "name: x\\noperatorVersion: '1'\\nkubernetesVersion: '1'\\n"
+    operator += f"tasks: {tasks}\\nplans: {plans}"
+    return read_files({"operator.yaml": operator.encode(), "params.yaml": b""}, "x")
+
+assert load("objectName: web").package.task("t").object_name == "web"
+assert verify(load("objectName: web"), rendering=False).valid
+[error] = verify(load(""), rendering=False).errors
+assert error.field == "tasks.t.spec.objectName", error
+[warning] = verify(load("objectName: a, objectNam: b"), rendering=False).warnings
+assert "did you mean objectName?" in warning.fix
+spec = json_schema("package")["$defs"]["LabelTask"]["properties"]["spec"]
+assert list(spec["properties"]) == ["objectName"]
+"""
+
+
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("sources")
@@ -299,6 +360,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param(KIND, KIND_WORKS, 3, id="step-kind"),
         pytest.param(COMMAND, COMMAND_WORKS, 3, id="command"),
         pytest.param(FIELD, FIELD_WORKS, 3, id="svc.yml-field"),
+        pytest.param(TASK_KIND, TASK_KIND_WORKS, 2, id="task-kind"),
     ],
 )
 def test_an_extension_touches_so_many_files(

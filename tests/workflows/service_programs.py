@@ -1,5 +1,6 @@
 """What stands around plans of a service in their tests: a Service that does as it is told."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -246,13 +247,16 @@ async def pool_of(client: Client, queue: str, **settings: Any) -> str:
 
 
 class TaskAgent(BareAgent):
-    """An agent whose tasks run at once, but the first ``failing`` launches, which fail."""
+    """An agent whose tasks run at once, but the first ``failing`` launches, which fail. Launches
+    wait for the ``gate``."""
 
     def __init__(self, client: Client, pool: str, agent: str) -> None:
         super().__init__(client, pool, agent)
         self.launched: list[LaunchInput] = []
         self.killed: list[str] = []
         self.failing = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     @property
     def activities(self) -> list[Callable[..., Any]]:
@@ -261,6 +265,7 @@ class TaskAgent(BareAgent):
     @activity.defn
     async def launch(self, order: LaunchInput) -> TaskStatuses:
         self.launched.append(order)
+        await self.gate.wait()
         state = TaskState.FAILED if len(self.launched) <= self.failing else TaskState.RUNNING
         return _all(order, state, 1, activity.info().started_time)
 

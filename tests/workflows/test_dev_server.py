@@ -85,6 +85,26 @@ async def test_one_server_a_database(tmp_path: Path) -> None:
         pass  # the lock goes with the server
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_database_in_use_names_the_command_that_holds_it(tmp_path: Path) -> None:
+    """``temporal-plan dev`` has started the server, which alone would be started again."""
+    command = tmp_path / "temporal-plan"
+    command.write_text(
+        "import subprocess; server = subprocess.Popen(['cat']); print(server.pid, flush=True)\n"
+        "server.wait()"
+    )
+    words = [sys.executable, str(command), "dev", "--api-key", "secret"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as dev:
+        assert dev.stdout is not None
+        server = int(dev.stdout.readline())
+        text = str(DatabaseInUseError(tmp_path / "plans.db", str(server)))
+        dev.communicate()
+    said = f"in use by `temporal-plan dev` with process id {dev.pid} (its server is {server})"
+    assert said in text
+    assert "secret" not in text
+
+
 @pytest.mark.parametrize("flag", ["--port", "--ui-port"])
 async def test_a_port_in_use_is_told_with_its_flag(flag: str) -> None:
     with socket.socket() as taken:

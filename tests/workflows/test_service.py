@@ -476,3 +476,30 @@ async def test_a_change_of_plans_or_settings_alone_is_told(plans: Kit) -> None:
     )
     assert (settings.outcome.changed, settings.number) == (False, 2)
     assert settings.outcome.message == "no new configuration; changed: backoff.factor 3 -> 4"
+
+
+async def test_log_and_history_tell_who_deployed_what_was_refused_and_why(plans: Kit) -> None:
+    service = await started(plans)
+    await until(lambda: status(service), lambda seen: seen.plans and not seen.plans[0].open)
+    (pod,) = spec((await status(service)).name).pods
+    name = (await status(service)).name
+    twice = spec(name).but(pods=(pod, pod))
+    result = await service.execute_update(
+        "deploy", ServiceInput(spec=twice, by="ann", reason="more"), result_type=DeployResult
+    )
+    assert result.outcome.refused
+    problem = "pods.web: is defined twice"
+    log = await service.query("log", result_type=CommandLog)
+    assert (log.entries[-1].verb, log.entries[-1].by) == ("deploy", "ann")
+    assert f"number 1 stays in force: {problem}" in log.entries[-1].outcome.message
+    runs = await service.query("runs", result_type=RunHistory)
+    assert (runs.runs[-1].by, runs.runs[-1].reason) == ("ann", "more")
+    assert runs.runs[-1].what == "refused: pods.web"
+    signal = {"pdo": "a"}
+    await service.signal("pause_pod", signal)
+    await service.signal("pause_pods", signal)
+    log = await service.query("log", result_type=CommandLog)
+    assert [entry.outcome.message for entry in log.entries[-2:]] == [
+        'pod: is missing; pdo: unknown key (found "a"); did you mean pod?',
+        "unknown signal pause_pods; did you mean pause_pod or replace_pod or resume_pod?",
+    ]

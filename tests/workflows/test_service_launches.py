@@ -45,6 +45,7 @@ from temporal_plans.messages.pools import (
     ReserveResult,
 )
 from temporal_plans.messages.services import (
+    PodCommand,
     PreparePodInput,
     PreparePodResult,
     Retired,
@@ -244,6 +245,8 @@ async def test_tasks_that_it_does_not_follow_are_gone(
 async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> None:
     handle = await started(plans, history_limit=50)
     agent = f"dead-{uuid4()}"
+    await record(handle, 0, "zombie", agent)
+    await record(handle, 0, "newer", agent)
     zombie = report("zombie", 0, 1, TaskState.RUNNING).but(agent=agent, queue=queue_of(agent))
     first = (await handle.describe()).run_id
     async with asyncio.timeout(PATIENCE):
@@ -264,11 +267,44 @@ async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> Non
     await handle.terminate()
 
 
+async def test_a_task_that_it_never_launched_is_killed_by_a_command_only(plans: Kit) -> None:
+    """Its server may have been restored from a backup: the task is newer than the service's
+    memory."""
+    agent = f"ahead-{uuid4()}"
+    killed: list[tuple[str, ...]] = []
+
+    @activity.defn(name="kill")
+    async def kill(request: KillInput) -> TaskStatuses:
+        killed.append(request.task_ids)
+        [task] = request.task_ids
+        answer = report(task, 0, 1_700_000_000, TaskState.KILLED).but(agent=agent, unknown=True)
+        return TaskStatuses(statuses=(answer,))
+
+    handle = await started(plans, history_limit=50)
+    await record(handle, 0, "known", agent)
+    running = report("known", 0, 1, TaskState.RUNNING).but(agent=agent, queue=queue_of(agent))
+    stranger = running.but(task_id="stranger")
+    first = (await handle.describe()).run_id
+    async with Worker(plans.client, task_queue=queue_of(agent), activities=[kill]):
+        async with asyncio.timeout(PATIENCE):
+            while (await handle.describe()).run_id == first:
+                await handle.signal("task_statuses", TaskStatuses(statuses=(running, stranger)))
+        assert [task.task_id for task in (await status(handle)).strangers] == ["stranger"]
+        assert not killed
+        await handle.execute_update("restart_pod", PodCommand(pod="web-0"))
+        await until(lambda: status(handle), lambda status: not status.strangers)
+        await until(lambda: tasks(handle), lambda answer: not answer.tasks[0].live)
+    assert sorted(killed) == [("known",), ("stranger",)]
+    await handle.terminate()
+
+
 async def test_a_zombie_that_says_no_task_queue_is_left_alone(plans: Kit) -> None:
     """Nobody could kill it, so nothing may wait for that."""
     left = ServiceState(pending_kills=(TaskRef(task_id="left", agent="a1"),))
     handle = await started(plans, state=left)
     agent = f"reachable-{uuid4()}"
+    for launch in ("mute", "heard", "newer"):
+        await record(handle, 0, launch, agent)
     mute = report("mute", 0, 1, TaskState.RUNNING).but(agent="a1")
     heard = mute.but(task_id="heard", agent=agent, queue=queue_of(agent))
     killed: list[tuple[str, ...]] = []

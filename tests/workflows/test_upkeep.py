@@ -3,7 +3,7 @@ with a real Pool and agents that run no tasks."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -477,3 +477,40 @@ async def test_a_launch_is_left_and_taken_up_by_the_next_plan(
     await follower.signal("task_statuses", TaskStatuses(statuses=(status,)))
     assert (await next_one.result()).status is Status.COMPLETE
     assert len(agent.launched) == 1
+
+
+async def test_a_pod_reads_prepared_until_its_resources_are_reserved(
+    plans: Kit, service: ServiceKit, cluster: Cluster
+) -> None:
+    """It reads STARTING once its tasks are being launched, and never before."""
+    agent = await cluster.task_agent()
+    agent.gate.clear()
+    await service.set(slow=True)
+    run = await plans.start(phases(s=pod()), context=service.context(pool=cluster.name))
+    view = await run.until(lambda view: statuses(view) != ["PENDING"])
+    assert statuses(view) == ["PREPARED"]
+    assert view.phases[0].steps[0].attempt == 0
+    explained = (await run.explain("p", "s")).explanations[0]
+    assert (explained.cause, explained.text) == (Cause.RUNNING, "step s asks for resources")
+    await service.set()
+    await run.until(lambda view: statuses(view) == ["STARTING"])
+    agent.gate.set()
+    assert (await run.result()).status is Status.COMPLETE
+
+
+@pytest.mark.engine(launch_report_delay=timedelta(minutes=1))
+async def test_a_launch_that_is_soon_done_costs_its_phase_no_signal(
+    own_plans: Kit, service: ServiceKit
+) -> None:
+    cluster = Cluster(own_plans.client, await pool_of(own_plans.client, own_plans.queue))
+    await cluster.task_agent()
+    run = await own_plans.start(phases(s=pod()), context=service.context(pool=cluster.name))
+    assert (await run.result()).status is Status.COMPLETE
+    await cluster.stop()
+    phase = own_plans.client.get_workflow_handle(f"{run.handle.id}/p")
+    signals = [
+        event.workflow_execution_signaled_event_attributes.signal_name
+        async for event in phase.fetch_history_events()
+        if event.HasField("workflow_execution_signaled_event_attributes")
+    ]
+    assert signals == ["leased"]

@@ -30,6 +30,7 @@ REFUSALS: Mapping[str, int] = MappingProxyType(
         Code.NOT_FOUND: 404,
         Code.AMBIGUOUS: 409,
         Code.IN_ERROR: 409,
+        Code.NOT_REENTRANT: 409,
         Code.PARAMETERS_MISSING: 409,
         Code.ENDING: 409,
         Code.SUPERSEDED: 409,

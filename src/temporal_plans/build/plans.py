@@ -59,11 +59,15 @@ def plan(
     strategy: Strategy | str | None = None,
     parameters: Sequence[Parameter] | None = None,
     steps: Literal["child", "inline"] = "child",
+    on_error: Literal["continue", "stop"] = "continue",
+    reentrant: bool = True,
 ) -> PlanSpec:
     """Make and check a plan. ``parameters`` None allows any parameter, an empty sequence none.
 
     ``steps="inline"`` runs the steps inside their phase's workflow, for plans of very many short
-    steps. Only the worker knows your own strategies and step kinds; it checks them when the plan
+    steps. ``on_error="stop"``: while a step is in ERROR nothing more begins, and steps at work are
+    cancelled. ``reentrant=False``: once it has begun, it is restarted or stopped by force only.
+    Only the worker knows your own strategies and step kinds; it checks them when the plan
     starts.
 
     Raises SpecError with all faults of the plan.
@@ -75,6 +79,8 @@ def plan(
         strategy=_strategy(strategy),
         parameters=None if parameters is None else [p.document for p in parameters],
         steps=steps,
+        on_error=None if on_error == "continue" else on_error,
+        reentrant=None if reentrant else False,
         phases=[_phase(phase) for phase in phases],
     )
     return _checked(document, faults)

@@ -15,11 +15,13 @@ from typing import Annotated
 import typer
 
 from temporal_plans.cli.commands import (
+    auditing,
     configurations,
     deploying,
     files,
     fleet,
     operating,
+    packages,
     pods,
     processes,
     reading,
@@ -72,11 +74,13 @@ _COMMAND_MODULES = (
     deploying,
     configurations,
     reading,
+    auditing,
     pods,
     operating,
     scheduling,
     fleet,
     removing,
+    packages,
 )
 
 for _module in _COMMAND_MODULES:

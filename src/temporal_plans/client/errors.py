@@ -131,7 +131,12 @@ class ServiceEnded(Refused):
 
 
 class Unreadable(PlansError):
-    """The state of a closed workflow can't be read, for example because it failed at its start."""
+    """The state of a closed workflow can't be read, for example because it failed at its start.
+    ``why`` is the reason without the workflow's name, where it failed."""
+
+    def __init__(self, text: str, *, why: str = "") -> None:
+        super().__init__(text)
+        self.why = why
 
 
 class WorkerUnreachable(PlansError):

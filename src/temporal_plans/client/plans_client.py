@@ -26,6 +26,7 @@ from temporal_plans.client.errors import (
     WorkerUnreachable,
 )
 from temporal_plans.client.reading import task_logs
+from temporal_plans.client.reading.audit import Audit
 from temporal_plans.client.reading.diagnosis import Diagnosis, findings
 from temporal_plans.client.reading.explaining import needs_offers, why_cut_short, with_refusals
 from temporal_plans.client.reading.paused import paused_pods, with_paused
@@ -53,11 +54,11 @@ from temporal_plans.client.temporal.gateway import (
     WorkflowIsEnding,
     WorkflowIsOpen,
 )
+from temporal_plans.client.verbs.audits import AuditVerbs
 from temporal_plans.client.verbs.base import LIST_LIMIT, RUNNING
 from temporal_plans.client.verbs.closed import command_closed, service_of, start_in_service
 from temporal_plans.client.verbs.history import HistoryVerbs
 from temporal_plans.client.verbs.schedules import ScheduleVerbs
-from temporal_plans.client.verbs.services import ServiceVerbs
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.kinds.pod import PodWork
 from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb
@@ -67,6 +68,7 @@ from temporal_plans.domain.plans.plan import PlanSpec
 from temporal_plans.domain.plans.plan_check import problems as plan_problems
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.domain.tasks.statuses import TaskStatus
 from temporal_plans.domain.values.refusal import Code, Refusal, SpecError
 from temporal_plans.messages.addresses import pool_id, service_id
 from temporal_plans.messages.owners import OWNERS_QUERY, PlanRecord
@@ -80,7 +82,7 @@ _COMMAND_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each attempt to give a command to a plan that is ending or starting."""
 
 
-class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
+class PlansClient(AuditVerbs, HistoryVerbs, ScheduleVerbs):
     """All verbs, over a connected client (``connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must
@@ -321,15 +323,18 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
     async def _explain_open(
         self, records: Iterable[PlanRecord]
     ) -> tuple[dict[str, Explanations], dict[str, str]]:
-        """Explain the plans that are not complete and were started; return the errors of plans that
-        do not answer beside them."""
+        """Explain the plans that are not complete and were started, and standing plans that are
+        interrupted; return the errors of plans that do not answer beside them."""
         plans: dict[str, Explanations] = {}
         silent: dict[str, str] = {}
         for record in records:
-            if record.run == 0 or record.status is Status.COMPLETE:
+            idle = record.status is Status.COMPLETE
+            if record.run == 0 or (idle and not record.open):
                 continue
             try:
-                plans[record.name] = await self.explain(record.workflow_id)
+                explained = await self.explain(record.workflow_id)
+                if not idle or any(one.remedy for one in explained.explanations):
+                    plans[record.name] = explained
             except PlansError as error:
                 silent[record.name] = str(error)
         return plans, silent
@@ -388,6 +393,16 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
             )
         except (NoSuchWorkflow, WorkflowIsClosed, EndedBeforeAnswer):
             raise PoolNotFound(pool, await self.pools()) from None
+
+    async def audit(self) -> Audit:
+        """Compare what all agents run with what all services know: they differ after a restore of
+        Temporal from a backup."""
+        return await self.audit_agents(await self._agents())
+
+    async def end_task(self, task_id: str, *, reason: str = "") -> TaskStatus:
+        """End a task that runs on an agent and that no service knows, and return its last status.
+        Raises TaskNotFound; Refused when its service knows it or does not answer."""
+        return await self.end_unknown(task_id, await self._agents(), reason=reason)
 
     async def find_task(self, text: str, *, service: str = "", agent: str = "") -> TaskAt:
         """Find a task by id or name, in one service or all, and the agent that has its files.
@@ -452,7 +467,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         try:
             return PlanRun(await self._query_plan(plan_id, "status", PlanView), ended, why)
         except (Refused, WorkerUnreachable) as error:
-            end = "has ended" if ended is None else f"was {ended.value}" if not why else "failed"
+            end = "has ended" if ended is None else ended.clause
             text = why or f"its tree can't be read ({error})"
             raise Unreadable(f"plan {plan_id!r} {end}: {text}") from error
 
@@ -460,7 +475,7 @@ class PlansClient(ServiceVerbs, HistoryVerbs, ScheduleVerbs):
         try:
             await self._gateway.result_of(plan_id, PlanResult)
         except Unreadable as failed:
-            return str(failed)
+            return failed.why or str(failed)
         return ""
 
     async def _command_unstarted(self, plan_id: str, verb: Verb, command: Command) -> Outcome:

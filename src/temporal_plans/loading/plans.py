@@ -4,15 +4,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
+from pydantic import ValidationError
+
 from temporal_plans.domain.kinds import WRITTEN
 from temporal_plans.domain.plans.plan import PlanSpec, StepSpec
 from temporal_plans.domain.plans.plan_check import problems as plan_problems
 from temporal_plans.domain.plans.plan_file import normalise
+from temporal_plans.domain.values.complaints import Location, complaints
 from temporal_plans.domain.values.refusal import Reason, SpecError
-from temporal_plans.loading.forms.complaints import Location
 from temporal_plans.loading.forms.form import read_form
 from temporal_plans.loading.text.document import Document, read_json, read_yaml
-from temporal_plans.loading.text.file import read_text
+from temporal_plans.loading.text.files import read_text
 
 _Entries = Mapping[str, object]
 
@@ -43,6 +45,19 @@ def load_plan_text(
     """Load the plan in a text, YAML or JSON; see ``load_plan``. ``source`` is its name in
     messages."""
     return _plan(read_document(text, source), source, strategies, step_kinds)
+
+
+def input_problems(
+    error: ValidationError, model: type[PlanSpec], document: object
+) -> tuple[Reason, ...]:
+    """Return the problems of a plan in JSON, the ``document``, that a ``model`` with the fields of
+    a plan refused, in the words and with the paths of plan files."""
+    normal = normalise(document)
+    ambiguous = dict(_ambiguous_steps(normal))
+    found = complaints(
+        error, model, _locator(document, normal), extra_keys={StepSpec: tuple(WRITTEN)}
+    )
+    return (*ambiguous.values(), *(one for one in found if not _explained(one, ambiguous)))
 
 
 def read_document(text: str, source: str) -> Document:

@@ -1,4 +1,4 @@
-"""JSON Schemas of service files, plan files and the documents of fleets, for editors.
+"""JSON Schemas of service files, plan files, packages and the documents of fleets, for editors.
 
 They describe the form only; ``temporal plan validate`` and ``fleet decide`` check all rules. They
 are made from the models of loading; that of plan files has in addition the short forms of
@@ -15,6 +15,7 @@ from temporal_plans.domain.kinds import WRITTEN
 from temporal_plans.domain.kinds.work import Work
 from temporal_plans.domain.plans.plan import PlanSpec
 from temporal_plans.loading.fleets.documents import FleetDocument
+from temporal_plans.loading.packages.schema import package_schema
 from temporal_plans.loading.services.file import ServiceFile
 
 Schema = dict[str, Any]
@@ -22,14 +23,17 @@ Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def json_schema(kind: Literal["service", "plan", "fleet", "fleet-decision"]) -> Schema:
+def json_schema(kind: Literal["service", "plan", "package", "fleet", "fleet-decision"]) -> Schema:
     """Return the schema of service files (``svc.yml`` after its template is rendered), of plan
-    files, of the documents of a fleet, or of the output of ``fleet decide --json``."""
+    files, of both files of packages (``operator.yaml`` and ``params.yaml``), of the documents of a
+    fleet, or of the output of ``fleet decide --json``."""
     match kind:
         case "service":
             return _service_schema()
         case "plan":
             return _plan_schema()
+        case "package":
+            return {"$schema": _DIALECT, **package_schema()}
         case "fleet":
             return _fleet_schema()
         case "fleet-decision":

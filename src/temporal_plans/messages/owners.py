@@ -11,6 +11,7 @@ from temporal_plans.domain.plans.commands import Command, Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue
+from temporal_plans.messages.malformed import SignalArgument
 from temporal_plans.messages.plans import (
     CommandLog,
     FirstCommand,
@@ -33,7 +34,8 @@ class PlanRecord(CompactValue):
     """A service's record of one of its plans.
 
     ``run`` is the number of its starts; ``superseded``: it ended because another run took its
-    place; ``dropped``: the service no longer has this plan, and its workflow was asked to end.
+    place; ``dropped``: the service no longer has this plan, and its workflow was asked to end;
+    ``resting`` and ``stopped`` as in PlanReport.
     """
 
     name: str
@@ -45,6 +47,8 @@ class PlanRecord(CompactValue):
     changed: datetime | None = None
     superseded: bool = False
     dropped: bool = False
+    resting: bool = False
+    stopped: bool = False
 
 
 class StartPlan(Command):
@@ -111,6 +115,10 @@ class UninstallRequest(CompactValue):
 
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
+
+
+class UninstallMessage(UninstallRequest, SignalArgument):
+    """The request of an uninstall that arrives as a signal."""
 
 
 Message = LeaseGrant | TaskStatuses | Supersede | PlanFaults | PlanRevision

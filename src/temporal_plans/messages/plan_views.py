@@ -70,7 +70,8 @@ class PhaseView(CompressibleValue):
 
 class PlanView(CompressibleValue):
     """Answer of the Plan's query ``status``: the whole tree. ``waiting`` names the elements that
-    wait for an operator."""
+    wait for an operator; ``halted`` is why nothing more begins, where the plan stops on errors;
+    ``reentrant`` as in PlanSpec."""
 
     id: str
     name: str
@@ -80,6 +81,8 @@ class PlanView(CompressibleValue):
     parameters: dict[str, str] = {}
     errors: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    halted: str = ""
+    reentrant: bool = True
     started: datetime | None = None
     finished: datetime | None = None
     phases: tuple[PhaseView, ...] = ()
@@ -142,6 +145,8 @@ class PlanViewer:
             parameters=dict(arguments),
             errors=board.errors,
             waiting=board.waits(),
+            halted=board.halt_reason,
+            reentrant=board.spec.reentrant,
             started=started,
             finished=max(finished, default=None) if board.complete else None,
             phases=tuple(self.phase(phase) for phase in board.phases),
@@ -181,6 +186,8 @@ def details(board: PlanBoard) -> str:
     ]
     more = [f"\n… and {len(board.phases) - 50} more phases"] if len(board.phases) > 50 else []
     waits = [f"\nWaiting: {text}" for text in board.waits()]
+    if board.halted:
+        waits.append(f"\nHalted: {board.halt_reason}")
     return "\n".join(
         [
             f"**{board.spec.name}** ({label(board.spec.strategy)}): **{board.status}**",

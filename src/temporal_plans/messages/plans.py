@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
 )
 
 from temporal_plans.domain.plans.backoff import Backoff
@@ -20,8 +19,9 @@ from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.transitions import StepState
 from temporal_plans.domain.values.compressed import TEXT_LIMITS, CompressibleValue
-from temporal_plans.domain.values.model import CompactValue, Duration, WorkflowId
-from temporal_plans.domain.values.text import shown
+from temporal_plans.domain.values.model import CompactValue, Duration, Name, WorkflowId
+from temporal_plans.domain.values.text import shortened
+from temporal_plans.messages.malformed import SignalArgument
 from temporal_plans.messages.plan_views import PlanView
 
 # --- messages between a plan and clients --------------------------------------------------------
@@ -29,13 +29,15 @@ from temporal_plans.messages.plan_views import PlanView
 
 class LogEntry(CompactValue):
     """An entry of a command log: the command, who gave it, why, how it arrived, and its outcome;
-    for a failure of developers' code its ``trace``. ``mark`` is that of the command."""
+    for a failure of developers' code its ``trace``. ``force`` and ``mark`` are those of the
+    command."""
 
     at: datetime
     verb: str
     phase: str = ""
     step: str = ""
     parameters: dict[str, str] = {}
+    force: bool = False
     by: str = ""
     reason: str = ""
     mark: str = ""
@@ -73,28 +75,8 @@ class PlanResult(CompressibleValue):
             yield self.but(view=self.view.with_texts_of(limit), state=state)
 
 
-class CommandMessage(Command):
-    """A command that arrives as a signal.
-
-    A command that can't be read becomes a ``malformed`` one, so that the log shows it: a signal has
-    no answer, and the SDK drops arguments that it can't decode.
-    """
-
-    malformed: str = ""
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _keep_the_malformed(
-        cls, value: Any, read: ModelWrapValidatorHandler["CommandMessage"]
-    ) -> "CommandMessage":
-        try:
-            return read(value)
-        except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}"
-                for fault in error.errors(include_url=False, include_input=False)
-            )
-            return cls.model_construct(malformed=f"{faults} (got {shown(value)})")
+class CommandMessage(Command, SignalArgument):
+    """A command that arrives as a signal. A ``malformed`` one has its defaults otherwise."""
 
 
 # --- inputs, results and signals of the workflows -----------------------------------------------
@@ -117,7 +99,8 @@ class OwnerContext(CompactValue):
     ``owner`` is the owner's name, ``workflow_id`` the id of its workflow, and ``starter`` the first
     run id of that: another workflow of the same id numbers its runs of the plan (``run``) from 1
     as well. ``priority``: the plan with the lower number gets an asset first. ``pods`` is set when
-    the plan's steps may work on pods.
+    the plan's steps may work on pods. ``follows_rest``: the owner needs to know when the plan rests
+    (``PlanReport.resting``), also while its status stays the same.
     """
 
     owner: str
@@ -127,6 +110,7 @@ class OwnerContext(CompactValue):
     starter: str = ""
     priority: int = 0
     pods: PodContext | None = None
+    follows_rest: bool = False
 
 
 class EngineInput(CompactValue):
@@ -203,11 +187,15 @@ class PhasePut(CompactValue):
     state: PhaseState = PhaseState()
 
 
+_Fault = Annotated[str, AfterValidator(partial(shortened, limit=1000))]
+"""A plan carries its errors from run to run."""
+
+
 class PlanFaults(CompactValue):
     """Signal ``faults`` from a Service to its plan: the errors of a refused configuration; empty
     when they are fixed. A plan with errors has the status ERROR, and continues its work."""
 
-    errors: tuple[str, ...] = ()
+    errors: tuple[_Fault, ...] = Field(default=(), max_length=1000)
 
 
 class Supersede(CompactValue):
@@ -225,6 +213,9 @@ class PhaseInput(CompressibleValue):
     steps that hold their asset, and ``unreported``, the steps whose change was not reported to the
     plan. ``pace`` is the minimal interval between two reports. ``token`` identifies this start of
     the phase among starts with the same id: phase and plan ignore messages with another token.
+    ``reserving``: steps that reserve resources read PREPARED until then. It is false in phases that
+    were started before this field existed: there they read STARTING. ``stops_on_error`` as in
+    PhaseBoard.
     """
 
     index: int
@@ -232,6 +223,8 @@ class PhaseInput(CompressibleValue):
     spec: PhaseSpec
     state: PhaseState
     inline: bool = False
+    reserving: bool = False
+    stops_on_error: bool = False
     permitted: bool = True
     arguments: dict[str, str] = {}
     backoff: Backoff = Backoff()
@@ -296,10 +289,12 @@ class PhaseOrders(CompressibleValue):
 
 
 class StepInput(CompactValue):
-    """Input of a Step workflow, always from its Phase. ``token`` as in PhaseInput."""
+    """Input of a Step workflow, always from its Phase. ``token`` and ``reserving`` as in
+    PhaseInput."""
 
     index: int
     token: str = ""
+    reserving: bool = False
     order: int = 0
     permitted: bool = True
     spec: StepSpec
@@ -332,8 +327,10 @@ class StepOrder(CompactValue):
     """Signal ``order`` from a Phase to a running Step.
 
     ``state`` is the step's new state, ``permitted`` whether it may start an attempt; ``leave`` asks
-    it to end with its state as soon as no work is lost by that. ``number`` counts the orders that
-    have a state; ``token`` as in PhaseInput.
+    it to end with its state as soon as no work is lost by that. ``halt`` has the step cancel its
+    attempt, for this reason, and reset itself, which its parents can't do: what it keeps, and
+    whether it is complete by now, only the step knows. ``number`` counts the orders that have a
+    state; ``token`` as in PhaseInput.
     """
 
     number: int = 0
@@ -341,6 +338,7 @@ class StepOrder(CompactValue):
     state: StepState | None = None
     permitted: bool = True
     leave: bool = False
+    halt: str = ""
 
 
 # --- messages between plans and their owner -----------------------------------------------------
@@ -372,17 +370,21 @@ class PlanReport(CompressibleValue):
     ``incomplete`` are its phases that are not complete, and ``revision`` is the last revision that
     was applied. ``run`` and ``starter`` come from the plan's OwnerContext; ``run_id`` is the
     workflow run that reports. ``forced``, at the end, are the steps (``phase/step``) that an
-    operator forced to complete.
+    operator forced to complete. ``resting``: nothing is at work, and nothing begins before the next
+    command; ``stopped``: it is interrupted, with every step as if it had never begun. An owner with
+    ``OwnerContext.follows_rest`` gets a report when one of the two changes.
     """
 
-    plan: str
+    plan: Name
     run: int = 0
-    starter: str = ""
-    workflow_id: str
+    starter: Name = ""
+    workflow_id: WorkflowId
     status: Status
     open: bool = True
     superseded: bool = False
     incomplete: tuple[str, ...] = ()
     revision: int = 0
-    run_id: str = ""
+    run_id: Name = ""
     forced: tuple[str, ...] = ()
+    resting: bool = False
+    stopped: bool = False

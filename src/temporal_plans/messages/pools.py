@@ -8,7 +8,7 @@ from temporal_plans.domain.cluster.ledger import Ledger
 from temporal_plans.domain.cluster.requirements import Requirement
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.values.compressed import CompressibleValue
-from temporal_plans.domain.values.model import CompactValue, Duration
+from temporal_plans.domain.values.model import AgentId, CompactValue, Duration, Name
 from temporal_plans.domain.values.refusal import Refusal
 
 # --- activities on the plans queue -------------------------------------------------------------
@@ -79,8 +79,8 @@ class HeardMessage(CompactValue):
     """Signal ``heard`` to the Pool when an agent starts its activity ``watch``: the agent is alive.
     ``boot`` identifies the agent's process."""
 
-    agent: str
-    boot: str = ""
+    agent: AgentId
+    boot: Name = ""
 
 
 class ReservationKey(CompactValue):
@@ -198,8 +198,8 @@ class AgentLostMessage(CompactValue):
     GONE_BY_OPERATOR (behaviour 6.2).
     """
 
-    agent: str
-    pool: str
+    agent: AgentId
+    pool: Name
     at: datetime
     by_operator: bool = False
 

@@ -20,10 +20,12 @@ from temporal_plans.domain.services.recovery.keeper import RecoveryState
 from temporal_plans.domain.services.recovery.policy import RecoveryPolicy
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.services.task_book import TaskBook
-from temporal_plans.domain.tasks.statuses import TaskRef
+from temporal_plans.domain.tasks.statuses import TaskRef, TaskStatus
 from temporal_plans.domain.values.compressed import TEXT_LIMITS, CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, WorkflowId
 from temporal_plans.domain.values.refusal import Reason, Refusal
+from temporal_plans.domain.values.text import shortened
+from temporal_plans.messages.malformed import SignalArgument
 from temporal_plans.messages.owners import OwnerState, PlanRecord
 from temporal_plans.messages.plan_views import PlanView
 from temporal_plans.messages.plans import (
@@ -149,6 +151,10 @@ class PodCommand(CompactValue):
     reason: str = Field(default="", max_length=500)
 
 
+class PodCommandMessage(PodCommand, SignalArgument):
+    """A pod command that arrives as a signal. A ``malformed`` one has no pod."""
+
+
 class PodCommandResult(CompactValue):
     """Answer of the pod commands: the pod instance, and the task instances that the command kills
     (behaviour 10.3)."""
@@ -224,7 +230,8 @@ class PodView(CompactValue):
 
 class ServiceStatus(CompressibleValue):
     """Answer of the Service's query ``status``. ``errors`` are the reasons for which the newest
-    configuration was refused, until another is deployed; ``tasks`` and ``running`` are numbers."""
+    configuration was refused, until another is deployed; ``tasks`` and ``running`` are numbers.
+    ``strangers`` run under this service's name, and it has no memory of launching them."""
 
     name: str
     config_id: str
@@ -237,6 +244,7 @@ class ServiceStatus(CompressibleValue):
     tasks: int = 0
     running: int = 0
     leases: tuple[Lease, ...] = ()
+    strangers: tuple[TaskRef, ...] = ()
 
 
 class Pods(CompressibleValue):
@@ -265,6 +273,8 @@ class ServiceState(CompactValue):
     ``pending_kills`` are tasks that it has still to kill; ``rejected`` are the reasons for which
     the newest configuration was refused; ``updates``: its plans are those of a service that was
     deployed before (behaviour 5.4); ``lost_agents``: the time at which each agent was last LOST.
+    ``replaced``: launches without a record that may still run; ``strangers``: tasks that run under
+    this service's name and that it never launched, as far as it knows.
     """
 
     owner: OwnerState = OwnerState()
@@ -274,6 +284,8 @@ class ServiceState(CompactValue):
     reservations: dict[str, Reservation] = {}
     overrides: dict[str, GoalOverride] = {}
     lost_agents: dict[str, datetime] = {}
+    replaced: tuple[str, ...] = ()
+    strangers: dict[str, TaskStatus] = {}
     leases: LeaseState = LeaseState()
     recovery: RecoveryState = RecoveryState()
     deployed_once: bool = False
@@ -284,7 +296,11 @@ class ServiceState(CompactValue):
     def with_texts_of(self, limit: int) -> "ServiceState":
         """Return the state with what tasks said cut to ``limit`` characters."""
         tasks = {name: task.with_texts_of(limit) for name, task in self.tasks.items()}
-        return self.but(tasks=tasks)
+        strangers = {
+            key: status.but(message=shortened(status.message, limit))
+            for key, status in self.strangers.items()
+        }
+        return self.but(tasks=tasks, strangers=strangers)
 
 
 class ConfigQuery(CompactValue):

@@ -1,9 +1,12 @@
 """Messages between workflows that launch tasks, and agents."""
 
+from pydantic import Field
+
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.services.spec import PodSpec
 from temporal_plans.domain.tasks.launch import TaskLaunch
 from temporal_plans.domain.tasks.statuses import TaskStatus
+from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, Duration
 
 
@@ -58,6 +61,28 @@ class ReadLogInput(CompactValue):
     offset: int = 0
     limit: int = 65536
     wait: Duration | None = None
+
+
+class ListTasksInput(CompactValue):
+    """Input of the agent's activity ``list_tasks``. ``limit``: the number of tasks to list."""
+
+    limit: int = Field(default=2000, ge=1, le=2000)
+
+
+class ListedTask(CompactValue):
+    """A task that runs. ``report_to`` is the workflow that gets its statuses; empty: none does."""
+
+    task_id: str
+    name: str
+    report_to: str = ""
+
+
+class ListedTasks(CompressibleValue):
+    """Answer of ``list_tasks``: the tasks of an agent that have processes, by id. ``number``: of
+    all, also above the limit."""
+
+    tasks: tuple[ListedTask, ...] = ()
+    number: int = 0
 
 
 class LogChunk(CompactValue):

@@ -125,9 +125,15 @@ class RunningPlan:
         step: str = "",
         reason: str = "",
         parameters: Mapping[str, str] | None = None,
+        force: bool = False,
     ) -> Outcome:
         command = Command(
-            phase=phase, step=step, reason=reason, by="test", parameters=dict(parameters or {})
+            phase=phase,
+            step=step,
+            reason=reason,
+            by="test",
+            parameters=dict(parameters or {}),
+            force=force,
         )
         return await self.plans.command(self.id, verb, command)
 

@@ -1,6 +1,7 @@
 """What is done to the processes of a soak test's cluster: ``kill -9`` of tasks, their supervisors,
 agents, the worker and the Temporal server, supervisors while their agent is away; ``SIGSTOP`` of
-agents, the worker and the server; machines that are lost for good."""
+agents, the worker and the server; networks that stall, delay, reset, refuse and forget
+connections; clocks that jump by an hour; machines that are lost for good."""
 
 import asyncio
 import os
@@ -31,6 +32,10 @@ SETTLE = 3.0
 
 AGENTS_AWAY = 2
 """Agents that are away at a time at most, so that the services have somewhere to be."""
+
+DISTURBANCES = ("stall", "cut", "delay", "half-open", "reset")
+"""What a network does: nothing arrives for a while; connections are reset, and new ones refused;
+all is late; connections are dead without a sign; connections are reset once."""
 
 BETWEEN = {"server": 20.0, "worker": 10.0}
 """Seconds from one outage to the next at least: else nothing would happen but outages."""
@@ -72,10 +77,23 @@ class Harm:
 
     async def run(self) -> None:
         """Until it is cancelled; ``mend`` then."""
-        kinds = ("task", "supervisor", "agent", "worker", "server", "stop", "both")
+        weights = {"task": 6, "supervisor": 1, "agent": 3, "worker": 2, "server": 1, "stop": 2}
+        weights |= {"both": 1}
+        weights |= {"network": 4} if self._cluster.networks else {}
+        weights |= {"clock": 2} if self._cluster.clocks else {}
+        kinds = tuple(weights)
         while True:
             await asyncio.sleep(self._chance.uniform(0.5, 2.5))
-            match self._chance.choices(kinds, (6, 1, 3, 2, 1, 2, 1))[0]:
+            match self._chance.choices(kinds, tuple(weights.values()))[0]:
+                case "network":
+                    name = self._chance.choice(sorted({"worker", *self._cluster.agents}))
+                    others = len(self._away & set(self._cluster.agents))
+                    if name not in self._away and others < AGENTS_AWAY:
+                        how = self._chance.choice(DISTURBANCES)
+                        broken = self._disturbed(name, how, self._chance.uniform(0.5, GIVE_UP + 6))
+                        self._jobs.append(asyncio.create_task(broken))
+                case "clock":
+                    self._jump(self._chance.choice(sorted({"worker", *self._cluster.agents})))
                 case "task":
                     self._kill_task()
                 case "supervisor":
@@ -145,9 +163,41 @@ class Harm:
                 os.kill(pid, signal.SIGCONT)
         self._is_back(name)
 
+    async def _disturbed(self, name: str, how: str, seconds: float) -> None:
+        """Have the network of a process misbehave for a while."""
+        network = self._cluster.networks[name]
+        self._goes(name, f"for {seconds:.1f} s", what=f"{how} of the network of")
+        try:
+            match how:
+                case "stall":
+                    network.stall()
+                case "cut":
+                    network.cut()
+                case "delay":
+                    network.delay = self._chance.uniform(0.1, 2.0)
+                case "half-open":
+                    network.half_open()
+                case _:
+                    network.reset()
+            await asyncio.sleep(seconds)
+        finally:
+            network.flow()
+            if how == "half-open":
+                network.reset()  # else the process may wait for it for another minute
+        self._is_back(name)
+
+    def _jump(self, name: str) -> None:
+        """Set the clock of a process an hour ahead, an hour back, or right."""
+        ahead = self._chance.choice((-3600, 0, 3600))
+        self._ledger.tell(f"the clock of {name} is {ahead:+d} s ahead")
+        self._count("clock")
+        self._cluster.clocks[name].set(ahead)
+
     def _goes(self, name: str, text: str, *, what: str = "kill -9") -> None:
         kind = "agent" if name in self._cluster.agents else name
-        self._count(kind if what == "kill -9" else f"{what} {kind}")
+        self._count(
+            kind if what == "kill -9" else f"{what.removesuffix(' of the network of')} {kind}"
+        )
         self._ledger.tell(f"{what} {name}, {text}")
         self._away.add(name)
         self._killed[name] = time.monotonic()

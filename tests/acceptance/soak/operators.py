@@ -346,4 +346,5 @@ def _of_outcome(outcome: Outcome) -> Said:
 def _text(wanted: Wanted) -> str:
     counts = ", ".join(f"{pod} {count}" for pod, count in wanted.counts.items())
     more = ", crashing" if wanted.crashing else ""
+    more += ", hostile" if wanted.hostile else ""
     return f"v{wanted.version} ({counts}, cpus {wanted.cpus}, disk {wanted.disk}{more})"

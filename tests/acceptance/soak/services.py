@@ -35,19 +35,22 @@ class Kind:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A configuration as an operator thinks of it. ``crashing``: its tasks end at once."""
+    """A configuration as an operator thinks of it. ``crashing``: its tasks end at once;
+    ``hostile``: they replace their output, and leave processes in sessions of their own."""
 
     version: int
     counts: Mapping[str, int]
     cpus: float = 0.1
     disk: int = 16
     crashing: bool = False
+    hostile: bool = False
 
     @property
     def values(self) -> dict[str, object]:
         """For the service's file."""
         counts = {f"{pod.upper()}_COUNT": count for pod, count in self.counts.items()}
         ending = "sleep 0.3; exit 1" if self.crashing else "exec sleep 86400"
+        ending = f"{_HARM if self.hostile else ''}{ending}"
         return {
             "VERSION": self.version,
             "CPUS": self.cpus,
@@ -56,6 +59,8 @@ class Wanted:
             **counts,
         }
 
+
+_HARM = "rm -f stdout stderr; mkfifo stdout; ln -s /etc/passwd stderr; (setsid sleep 86400 &); "
 
 _ALPHA = """
 name: {{NAME}}
@@ -190,7 +195,7 @@ def first(kind: Kind) -> Wanted:
 def changed(kind: Kind, before: Wanted, version: int, chance: Random) -> Wanted:
     """Another configuration that the service has to take."""
     after = replace(before, version=version, crashing=False)
-    what = chance.choices(("count", "cpus", "env", "crash"), (5, 2, 2, 1))[0]
+    what = chance.choices(("count", "cpus", "env", "crash", "harm"), (5, 2, 2, 1, 2))[0]
     match what:
         case "count":
             pod = chance.choice(sorted(kind.limits))
@@ -203,6 +208,8 @@ def changed(kind: Kind, before: Wanted, version: int, chance: Random) -> Wanted:
             return replace(after, cpus=chance.choice((0.1, 0.15, 0.2)))
         case "crash":
             return replace(after, crashing=True)
+        case "harm":
+            return replace(after, hostile=not before.hostile)
         case _:
             return after
 

@@ -283,6 +283,13 @@ def test_dependencies_by_step_and_by_name() -> None:
     assert plan.strategy.name == "dependency"  # as in a file: parallel, but in order
 
 
+def test_errors_and_repetition() -> None:
+    phase = build.phase("a", build.approval())
+    plan = build.plan("p", phase, on_error="stop", reentrant=False)
+    assert (plan.on_error, plan.reentrant) == ("stop", False)
+    assert build.plan("p", phase) == plan.but(on_error="continue", reentrant=True)
+
+
 def test_parameters() -> None:
     parameters = [
         build.parameter("SNAPSHOT", required=True, pattern="[a-z]+", description="its name"),

@@ -64,10 +64,17 @@ HALF = view(Status.COMPLETE, Status.PENDING, Status.IN_PROGRESS, Status.IN_PROGR
         pytest.param(
             PlanRun(HALF),
             PlanRun(HALF, Ended.FAILED, "no such strategy"),
-            ["deploy was failed: no such strategy"],
+            ["deploy has failed: no such strategy"],
             id="ended-early",
         ),
     ],
 )
 def test_changes(before: PlanRun | None, after: PlanRun, lines: list[str]) -> None:
     assert changes(before, after) == lines
+
+
+def test_a_halt_is_told_once() -> None:
+    failed = view(Status.ERROR, Status.PENDING, Status.ERROR, Status.ERROR)
+    halted = PlanRun(failed.but(halted="step one of phase p is in error"))
+    assert changes(PlanRun(failed), halted) == ["halted: step one of phase p is in error"]
+    assert changes(halted, halted) == []

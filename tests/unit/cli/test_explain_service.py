@@ -14,7 +14,7 @@ from temporal_plans.domain.plans.commands import Outcome
 from temporal_plans.domain.plans.explain import Explanation, Explanations, PendingWork
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.services.configuration import Configuration
-from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
+from temporal_plans.domain.tasks.statuses import TaskRef, TaskState, TaskStatus
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.messages.plans import CommandLog, LogEntry
 from temporal_plans.messages.pools import PoolStatus
@@ -80,9 +80,20 @@ def test_nothing_is_wrong(run: Run) -> None:
     assert json.loads(run("explain", "--json").out)["findings"] == []
 
 
+STRANGER = TaskRef(task_id="hello-world__hello-0-server__9", agent="a1", queue="q")
+
+
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
+        pytest.param(
+            {"status": service_status("hello-world", "deploy").but(strangers=(STRANGER,))},
+            [
+                "- task hello-0-server: hello-world__hello-0-server__9 runs on agent a1, and this",
+                "temporal plan audit --end hello-world__hello-0-server__9",
+            ],
+            id="a-task-from-after-the-backup",
+        ),
         pytest.param(
             {"status": service_status("hello-world", "deploy").but(errors=("cpus: too many",))},
             [
@@ -168,12 +179,31 @@ def test_a_recovery_that_waits_for_a_lost_agent(run: Run, gateway: FakeGateway) 
         pod="hello-0",
     )
     explained(gateway, "recovery", waits)
-    assert "temporal plan pod replace" not in run("explain", "recovery").out
+    alive = run("explain", "recovery").out
+    assert "start that agent again" not in alive
+    assert "pod hello-0 is bound to agent a1 by its reservation and its data (volume data)" in alive
+    assert "without it, on another agent, with an empty volume: temporal plan pod replace" in alive
     pool(gateway, AgentState.LOST)
     out = run("explain", "recovery").out
     assert "which is LOST; start that agent again" in out
     assert "temporal plan pod replace hello-0 -s hello-world" in out
     assert "temporal plan remove-agent a1 --force" in out
+
+
+def test_a_recovery_that_is_stopped_and_has_nothing_to_do(run: Run, gateway: FakeGateway) -> None:
+    idle = Explanation(
+        status=Status.COMPLETE, cause=Cause.COMPLETE, text="it is interrupted", remedy=("continue",)
+    )
+    explained(gateway, "recovery", idle)
+    record = service_status("hello-world", "recovery").plans[0]
+    complete = record.but(open=True, run=1, status=Status.COMPLETE)
+    answering(gateway, status=service_status("hello-world", complete).but(tasks=1, running=1))
+    out = run("explain").out
+    assert "it is interrupted" in out
+    assert "to continue: temporal plan continue recovery -s hello-world" in out
+    explained(gateway, "recovery", idle.but(remedy=()))
+    answering(gateway, status=service_status("hello-world", complete).but(tasks=1, running=1))
+    assert run("explain").out.startswith("Nothing is wrong")
 
 
 def test_a_task_that_fails_again_and_again(run: Run, gateway: FakeGateway) -> None:

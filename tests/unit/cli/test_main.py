@@ -10,32 +10,28 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from builders.plan_views import plan
-from builders.services import plan_record, service_status
 from temporal_plans.cli.actions import running
 from temporal_plans.cli.inputs.flags import ConnectionFlags
 from temporal_plans.cli.main import run
 from temporal_plans.client.errors import Refused
 from temporal_plans.client.temporal.connection import Connection, ServerUnreachableError
-from temporal_plans.client.temporal.gateway import Ended
 from temporal_plans.domain.plans.commands import Command, Outcome, Result
-from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code
-from temporal_plans.messages.plans import CommandLog, LogEntry
-from unit.cli.kit import DONE, Run
-from unit.fake_gateway import THEN, Call, FakeGateway, FakeWorkflow
+from unit.cli.kit import Run
+from unit.fake_gateway import Call, FakeGateway
 
 COMMANDS = [
     *("dev", "demo", "worker", "agent", "validate", "schema", "run"),
     *("deploy", "diff", "rollback", "uninstall", "configs"),
-    *("list", "show", "explain", "log", "history", "agents", "logs", "pods", "tasks"),
+    *("list", "show", "explain", "log", "history", "agents", "logs", "audit", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
-    *("remove-agent", "config", "pod", "schedule", "fleet"),
+    *("remove-agent", "config", "pod", "schedule", "package", "fleet"),
 ]
 NOUNS = {
     "config": ["list", "show", "diff"],
     "pod": ["restart", "replace", "pause", "resume"],
     "fleet": ["decide", "simulate"],
+    "package": ["verify", "render", "params", "plans", "tasks", "create", "pack"],
     "schedule": ["create", "list", "show", "pause", "unpause", "trigger", "delete"],
 }
 """The commands that have commands of their own."""
@@ -136,6 +132,15 @@ def test_commands(
     given = call.argument
     assert (given.phase, given.step) == (*arguments[2:], "", "")[:2]
     assert (given.reason, given.by) == ("why", "me")
+
+
+@pytest.mark.parametrize("verb", ["restart", "stop"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_command_may_be_forced(run: Run, gateway: FakeGateway, verb: str, force: bool) -> None:
+    assert run(verb, "deploy", *(["--force"] if force else [])).code == 0
+    [call] = gateway.told
+    assert isinstance(call.argument, Command)
+    assert call.argument.force is force
 
 
 def test_parameters_are_split_at_the_first_equals_sign(run: Run, gateway: FakeGateway) -> None:
@@ -248,6 +253,27 @@ def test_wrong_usage_ends_with_2(run: Run, arguments: tuple[str, ...], tmp_path:
     assert ran.out == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("dev", "--agents", "x"), "'--agents': must be a whole number (found \"x\")"),
+        (("dev", "--agents", "0"), "'--agents': must be 1 or more (found \"0\")"),
+        (("agent", "--cpus", "x"), "'--cpus': must be a number (found \"x\")"),
+        (("logs", "a", "--tail", "q"), "'--tail': must be a whole number (found \"q\")"),
+        (
+            ("config", "show", "--format", "xml"),
+            "'--format' / '-o': 'xml' is not one of 'yaml', 'json'",
+        ),
+    ],
+)
+def test_a_wrong_value_is_told_in_our_words(
+    run: Run, arguments: tuple[str, ...], expected: str
+) -> None:
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert ran.err.rstrip().endswith(f"Error: Invalid value for {expected}")
+
+
 def test_settings_that_contradict_each_other_are_usage(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -316,127 +342,6 @@ def test_all_connection_flags_reach_the_connection(run: Run, connections: list[C
     )
 
 
-# --- reading ------------------------------------------------------------------------------------
-
-
-def test_show_prints_the_tree_plain_in_a_pipe(run: Run) -> None:
-    out = run("show", "deploy").out
-    assert out.startswith("deploy (serial strategy) (IN_PROGRESS)\n├─ hello (serial strategy)")
-    assert "\x1b" not in out
-
-
-def test_colour_can_be_had_and_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from temporal_plans.cli.terminal import output
-
-    output.console.cache_clear()
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    assert "\x1b[32m" in run("show", "deploy").out
-    output.console.cache_clear()
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[32m" not in run("show", "deploy").out
-    output.console.cache_clear()
-
-
-def test_show_json_is_the_apis_shape(run: Run) -> None:
-    body = json.loads(run("show", "deploy", "--json").out)
-    assert {"phases", "errors", "strategy", "status"} <= set(body)
-    assert body["phases"][1]["strategy"] == "serial-canary"
-    assert body["phases"][0]["steps"][0]["name"] == "hello-0:[server]"
-    assert body["phases"][0]["steps"][0]["status"] == "COMPLETE"
-    message = body["phases"][0]["steps"][0]["message"]
-    assert message.endswith("[id-of-hello-0:[server]] with status: COMPLETE")
-
-
-def test_show_without_a_plan_shows_all_of_the_service(run: Run) -> None:
-    assert run("show").out.startswith("deploy (serial strategy)")
-    assert [body["name"] for body in json.loads(run("show", "--json").out)] == ["deploy"]
-
-
-def test_show_watch_ends_with_the_plan(run: Run, gateway: FakeGateway) -> None:
-    gateway.workflows["hello-world/deploy"].answers["status"] = plan(Status.COMPLETE)
-    ran = run("show", "deploy", "--watch")
-    assert (ran.code, ran.out[9:]) == (0, "deploy COMPLETE\n")
-    gateway.workflows["hello-world/deploy"].answers["status"] = plan(
-        Status.ERROR, errors=("p: s: no such task",)
-    )
-    ran = run("show", "deploy", "--watch")
-    assert ran.code == 1
-    assert "error: p: s: no such task" in ran.out
-
-
-def test_the_service_may_come_from_the_environment(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEMPORAL_PLAN_SERVICE", "helo-world")
-    ran = run("show", "deploy")
-    assert ran.err == "Error: service 'helo-world' not found; did you mean hello-world?\n"
-    assert run("show", "deploy", "-s", "hello-world").code == 0
-
-
-def test_list(run: Run, gateway: FakeGateway) -> None:
-    gateway.workflows["nightly"] = FakeWorkflow(
-        "Plan", {"status": plan(Status.WAITING, name="nightly")}, ended=Ended.TERMINATED
-    )
-    lines = run("list").out.splitlines()
-    assert [line.split()[:3] for line in lines] == [
-        ["SERVICE", "PLAN", "STATUS"],
-        ["hello-world", "deploy", "PENDING"],
-        ["-", "nightly", "WAITING,"],
-    ]
-    assert [entry["id"] for entry in json.loads(run("list", "--json").out)] == [
-        "hello-world/deploy",
-        "nightly",
-    ]
-
-
-def test_a_plan_whose_workflow_failed_is_listed_as_failed(run: Run, gateway: FakeGateway) -> None:
-    failed = FakeWorkflow("Plan", {"status": plan(Status.PENDING)}, ended=Ended.FAILED)
-    gateway.workflows |= {"nightly": failed, "hello-world/deploy": failed}
-    record = plan_record("hello-world", "deploy", run=1)
-    gateway.workflows["service/hello-world"].answers["status"] = service_status(
-        "hello-world", record
-    )
-    lines = run("list").out.splitlines()[1:]
-    assert [line.split()[:3] for line in lines] == [
-        ["hello-world", "deploy", "FAILED"],
-        ["-", "nightly", "FAILED"],
-    ]
-    assert [entry["ended"] for entry in json.loads(run("list", "--json").out)] == ["failed"] * 2
-
-
-def test_list_of_nothing_says_what_to_do(run: Run, gateway: FakeGateway) -> None:
-    gateway.workflows.clear()
-    assert "temporal plan deploy" in run("list").out
-
-
-def test_what_others_wrote_does_not_steer_the_terminal(run: Run, gateway: FakeGateway) -> None:
-    reason = "a\x1b[31m\rb\nc\td\x9b\u2028\u202e"
-    entry = LogEntry(at=THEN, verb="stop", via="update", reason=reason, outcome=DONE)
-    gateway.workflows["hello-world/deploy"].answers["log"] = CommandLog(entries=(entry,))
-    _, line = run("log", "deploy").out.splitlines()
-    assert "a\ufffd[31m\ufffdb c d\ufffd\ufffd\ufffd" in line
-
-
-def test_log(run: Run, gateway: FakeGateway) -> None:
-    entry = LogEntry(
-        at=THEN, verb="force_complete", phase="hello", by="me", via="update", outcome=DONE
-    )
-    gateway.workflows["hello-world/deploy"].answers["log"] = CommandLog(entries=(entry,), dropped=3)
-    head, line, dropped = run("log", "deploy").out.splitlines()
-    assert head.split() == ["TIME", "COMMAND", "ELEMENT", "BY", "VIA", "RESULT", "OUTCOME"]
-    assert line.split()[2:] == [
-        "force-complete",
-        "hello",
-        "me",
-        "update",
-        "done",
-        "Received",
-        "cmd",
-    ]
-    assert dropped == "(3 older commands are no longer kept)"
-
-
 # --- files --------------------------------------------------------------------------------------
 
 PLAN_FILE = """
@@ -472,6 +377,21 @@ Parameters:
 - LABEL (required): the copy's name
 """
     )
+
+
+def test_validate_names_an_unknown_strategy_also_when_other_things_are_wrong(
+    run: Run, tmp_path: Path
+) -> None:
+    """It may be a developer's own, so alone it is no problem of the file."""
+    path = tmp_path / "plan.yml"
+    path.write_text("name: x\nphases:\n  a: {strategy: seral, steps: {w: {sleep: 1x}}}\n")
+    wrong = run("validate", str(path))
+    assert wrong.code == 1
+    assert "phases.a.steps.w.sleep.duration: must be a duration" in wrong.err
+    assert "phases.a.strategy: unknown strategy" in wrong.err
+    assert "did you mean serial? (one of your own: register it on the worker)" in wrong.err
+    path.write_text("name: x\nphases:\n  a: {strategy: own-way, steps: {w: {sleep: 1s}}}\n")
+    assert run("validate", str(path)).code == 0
 
 
 def test_validate_shows_what_deploy_will_be_after_the_first_time(run: Run, tmp_path: Path) -> None:

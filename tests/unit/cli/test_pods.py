@@ -10,7 +10,10 @@ from builders.tasks import record
 from temporal_plans.client.errors import Refused
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.cluster.reservations import ReservedResource
+from temporal_plans.domain.plans.cause import Cause
 from temporal_plans.domain.plans.commands import Outcome, Result
+from temporal_plans.domain.plans.explain import Explanation, Explanations
+from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.domain.values.refusal import Code
 from temporal_plans.messages.pools import PoolStatus
@@ -45,6 +48,29 @@ def test_pod_commands(run: Run, gateway: FakeGateway, command: str, update: str,
     assert gateway.told == [Call(SERVICE, update, request)]
     body = json.loads(run("pod", command, "hello-0", "--json").out)
     assert (body["pod"], body["tasks"]) == ("hello-0", ["hello-0-server"])
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_pod_command_warns_when_recovery_is_stopped(
+    run: Run, gateway: FakeGateway, interrupted: bool
+) -> None:
+    result = PodCommandResult(pod="hello-0", tasks=("hello-0-server",), outcome=DONE)
+    answering(gateway, restart_pod=result)
+    idle = Explanation(
+        status=Status.COMPLETE,
+        cause=Cause.COMPLETE,
+        text="it is complete",
+        remedy=("continue",) if interrupted else (),
+    )
+    answers: dict[str, Answer] = {
+        "explain": Explanations(status=Status.COMPLETE, explanations=(idle,))
+    }
+    gateway.workflows["hello-world/recovery"] = FakeWorkflow("Plan", answers)
+    out = run("pod", "restart", "hello-0").out
+    assert (
+        "Warning: plan recovery is interrupted, so no task is launched yet." in out
+    ) is interrupted
+    assert ("temporal plan continue recovery -s hello-world" in out) is interrupted
 
 
 @pytest.mark.parametrize("command", ["pause", "resume"])

@@ -177,3 +177,16 @@ def test_uninstall_tells_of_schedules_that_stay(run: Run, gateway: FakeGateway) 
     ran = run("uninstall", "--yes")
     assert ran.code == 0
     assert "delete it with `temporal plan schedule delete hello-world/backup`" in ran.out
+
+
+def test_a_malformed_cron_expression_is_refused_in_our_words(run: Run) -> None:
+    ran = run("schedule", "create", "backup", "--cron", "61 3 * * *")
+    assert ran.code == 1
+    assert (
+        "cron: the minute is '61' (found \"61 3 * * *\"); write *, a number from 0 to 59" in ran.err
+    )
+
+
+def test_the_zone_of_a_cron_expression_is_shown_also_where_it_is_the_default(run: Run) -> None:
+    run("schedule", "create", "backup", *NIGHTLY)
+    assert "when     0 3 * * * (UTC)" in run("schedule", "show", "hello-world/backup").out

@@ -410,6 +410,7 @@ def test_config_diff_of_plans(run: Run, gateway: FakeGateway) -> None:
     )
     answering(gateway, configurations=Configurations(configurations=kept, target="bbb"))
     assert run("config", "diff", "1").out == (
+        "Configuration 1 -> 2 (in force):\n"
         "plan deploy changes\n    phases.hello.strategy: serial -> canary\n"
         "settings:\n    web-url: (none) -> http://a\n"
     )
@@ -419,11 +420,13 @@ def test_config_diff_of_plans(run: Run, gateway: FakeGateway) -> None:
 
 def test_config_diff(run: Run, gateway: FakeGateway) -> None:
     answering(gateway, configurations=CONFIGURATIONS)
-    out = "hello:\n    count: 1 -> 2\n"
+    out = "Configuration 1 -> 2:\nhello:\n    count: 1 -> 2\n"
     assert run("config", "diff", "1", "2").out == out
     command = "    tasks.server.cmd: sleep 1 -> sleep 2 (restarts)\n"
-    assert run("config", "diff", "2").out == f"hello:\n{command}"
-    assert run("config", "diff", "2", "2").out == "They do not differ.\n"
+    head = "Configuration 2 -> 3 (in force):\n"
+    assert run("config", "diff", "2").out == f"{head}hello:\n{command}"
+    itself = "Configuration 2 was compared with itself; name two: config diff A B.\n"
+    assert run("config", "diff", "2", "2").out == f"{itself}They do not differ.\n"
 
 
 @pytest.mark.parametrize(

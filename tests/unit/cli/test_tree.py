@@ -95,11 +95,22 @@ def test_what_waits_is_told_under_the_tree() -> None:
     ]
 
 
+def test_a_standing_plan_that_is_interrupted_says_so_also_when_it_has_nothing_to_do() -> None:
+    view = plan(Status.COMPLETE, name="recovery", waiting=("the plan is interrupted",))
+    assert [line.plain for line in notes(PlanRun(view))] == [
+        "",
+        "Waiting:",
+        "- the plan is interrupted",
+        "  it begins nothing new until it is continued: temporal plan continue recovery"
+        " -s hello-world",
+    ]
+
+
 @pytest.mark.parametrize(
     ("run", "told"),
     [
         (PlanRun(plan(Status.WAITING), Ended.TERMINATED), "was terminated before it was COMPLETE."),
-        (PlanRun(plan(Status.WAITING), Ended.FAILED, "x"), "was failed before it was COMPLETE: x."),
+        (PlanRun(plan(Status.WAITING), Ended.FAILED, "x"), "has failed before it was COMPLETE: x."),
         (PlanRun(plan(Status.WAITING), Ended.COMPLETED), "was stopped before it was COMPLETE."),
     ],
 )
@@ -150,3 +161,13 @@ def test_a_folded_phase_counts_what_is_not_shown() -> None:
 def test_a_small_plan_is_shown_whole() -> None:
     view = reference_plan()
     assert fitting(view, now=START, height=7) == tree(view, now=START)
+
+
+def test_a_halt_and_the_need_for_force_are_noted() -> None:
+    view = plan(Status.ERROR).but(halted="step a of phase p is in error", reentrant=False)
+    assert [line.plain for line in notes(PlanRun(view)) if line.plain] == [
+        "Halted:",
+        "- nothing more begins: step a of phase p is in error",
+        "Not reentrant: restart and stop need --force.",
+    ]
+    assert notes(PlanRun(plan(Status.COMPLETE).but(reentrant=False), Ended.COMPLETED)) == []

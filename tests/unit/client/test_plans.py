@@ -92,7 +92,7 @@ async def test_a_complete_plan_is_past_commands(verb: Verb) -> None:
 @pytest.mark.parametrize("ended", [Ended.TERMINATED, Ended.CANCELED, Ended.FAILED])
 async def test_a_plan_that_was_cut_short_says_what_would_help(ended: Ended) -> None:
     client, _ = client_of(backup=own_plan(ended))
-    with pytest.raises(Refused, match=f"was {ended.value}.*start or restart it") as raised:
+    with pytest.raises(Refused, match=f"{ended.clause}.*start or restart it") as raised:
         await client.command("backup", Verb.CONTINUE, Command())
     assert raised.value.refusal.code == Code.NOT_RUNNING
 
@@ -294,7 +294,7 @@ async def test_show_of_a_plan_that_never_began_tells_why() -> None:
         "Plan", {"status": Refused.of(Code.FAILED, "no handler")}, ended=Ended.FAILED
     )
     client, _ = client_of(backup=workflow)
-    with pytest.raises(Unreadable, match="plan 'backup' failed: the fake has no answer"):
+    with pytest.raises(Unreadable, match="plan 'backup' has failed: the fake has no answer"):
         await client.show("backup")
 
 

@@ -145,6 +145,19 @@ def test_dependencies_are_kept(strategy: str, becomes: str) -> None:
     assert plan.phases[0].strategy.name == becomes
 
 
+@pytest.mark.parametrize("key", ["on-error", "on_error"])
+def test_errors_and_repetition(key: str) -> None:
+    text = step("{sleep: 1}")
+    plan = load(f"{text}\n{key}: stop\nreentrant: false\n")
+    assert (plan.on_error, plan.reentrant) == ("stop", False)
+    plain = load(text)
+    assert (plain.on_error, plain.reentrant) == ("continue", True)
+    for line, field in ((f"{key}: halt", key), ("reentrant: maybe", "reentrant")):
+        with pytest.raises(SpecError) as refused:
+            load(f"{text}\n{line}\n")
+        assert [reason.field for reason in refused.value.reasons] == [field]
+
+
 def test_files(tmp_path: Path) -> None:
     (tmp_path / "a.yml").write_text(step("{sleep: 1}"))
     (tmp_path / "a.json").write_text('{"name": "plan",\n\t"phases": []}')

@@ -35,6 +35,7 @@ OUTERMOST_FIRST = (
     "QueryAhead",
     "EmptyActivation",
     "OneFinalCommand",
+    "MessageInput",
     "StartInput",
 )
 
@@ -95,7 +96,11 @@ def layers(instance: WorkflowInstance) -> list[type]:
         pytest.param(True, WithUpdate, False, set[str](), id="ours"),
         pytest.param(True, Plain, True, {"NoPayloadContexts", "EmptyActivation"}, id="a-codec"),
         pytest.param(
-            False, WithUpdate, False, {"QueryAhead", "EmptyActivation", "StartInput"}, id="own"
+            False,
+            WithUpdate,
+            False,
+            {"QueryAhead", "EmptyActivation", "MessageInput", "StartInput"},
+            id="own",
         ),
     ],
 )

@@ -69,9 +69,26 @@ class DatabaseInUseError(DevServerError):
 
     def __init__(self, database: Path, holder: str) -> None:
         super().__init__(
-            f"{database} is in use by the Temporal server with process id {holder or 'unknown'}; "
-            "stop that server first, or use another state directory (--state-dir)"
+            f"{database} is in use by {_holder(holder)} first, or use another state directory "
+            "(--state-dir)"
         )
+
+
+def _holder(server: str) -> str:
+    """Return the process that holds the database, and the advice to stop it. It is the one that
+    started the server, such as `temporal-plan dev`, as long as that runs."""
+    named = f"the Temporal server with process id {server or 'unknown'}"
+    try:
+        status = Path(f"/proc/{server}/stat").read_text()
+        parent = status.rpartition(")")[2].split()[1]
+        words = Path(f"/proc/{parent}/cmdline").read_text().split("\0")
+    except (OSError, IndexError):  # no such process, or a system without /proc
+        return f"{named}; stop that server"
+    command = next((i for i, word in enumerate(words) if word.endswith("temporal-plan")), None)
+    if command is None:
+        return f"{named}; stop that server"
+    shown = " ".join(["temporal-plan", *words[command + 1 : command + 2]])  # no more: no secrets
+    return f"`{shown}` with process id {parent} (its server is {server}); stop that process"
 
 
 class ServerFailedError(DevServerError):

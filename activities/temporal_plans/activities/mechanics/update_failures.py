@@ -10,11 +10,21 @@ from temporal_plans.domain.values.refusal import Code, Refusal, RefusedError
 RUN_ENDED = "AcceptedUpdateCompletedWorkflow"
 """The failure type of an update whose run ended meanwhile; a retry reaches the next run."""
 
+UNPROCESSED = "UnprocessedUpdate"
+"""The failure type of an update that the server gave up, because the worker that it was sent to
+ended its workflow task without it, as may happen when that worker's connection broke. The workflow
+has not seen it."""
+
 
 def failure_type(cause: BaseException) -> str:
     """Return the type of a failed update's cause, or else its class."""
     type_name = cause.type if isinstance(cause, ApplicationError) else None
     return type_name or type(cause).__name__
+
+
+def was_not_processed(cause: BaseException) -> bool:
+    """Whether an update failed before its workflow decided about it: a retry may succeed."""
+    return failure_type(cause) in (RUN_ENDED, UNPROCESSED)
 
 
 def refusal_in(cause: BaseException) -> Refusal | None:

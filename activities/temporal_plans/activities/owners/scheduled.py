@@ -21,9 +21,8 @@ from temporal_plans.activities.mechanics.failure_text import failure_text, messa
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.activities.mechanics.runs import described
 from temporal_plans.activities.mechanics.update_failures import (
-    RUN_ENDED,
-    failure_type,
     non_retryable,
+    was_not_processed,
 )
 from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb, verb_of
 from temporal_plans.domain.plans.status import Status
@@ -171,7 +170,7 @@ class ScheduledActivities:
             return outcome
         except WorkflowUpdateFailedError as error:
             cause = error.cause
-            if failure_type(cause) == RUN_ENDED:
+            if was_not_processed(cause):
                 raise
             raise non_retryable(cause, message_of(cause)) from None
 

@@ -20,10 +20,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.mechanics.failure_text import message_of
 from temporal_plans.activities.mechanics.update_failures import (
-    RUN_ENDED,
-    failure_type,
     non_retryable,
     refusal_in,
+    was_not_processed,
 )
 from temporal_plans.activities.pools.backend import Placement
 from temporal_plans.domain.values.refusal import RefusedError
@@ -114,7 +113,7 @@ class PoolPlacement(Placement):
                 if isinstance(error.__cause__, asyncio.CancelledError):
                     raise error.__cause__ from None  # this coroutine was cancelled
             except WorkflowUpdateFailedError as error:
-                if failure_type(error.cause) != RUN_ENDED:
+                if not was_not_processed(error.cause):
                     raise _failure_of(error.cause) from error
             else:
                 return result

@@ -10,10 +10,9 @@ from temporal_plans.activities.mechanics.failure_text import message_of
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.activities.mechanics.update_failures import (
-    RUN_ENDED,
-    failure_type,
     non_retryable,
     refusal_in,
+    was_not_processed,
 )
 from temporal_plans.activities.pools.backend import Placement
 from temporal_plans.domain.services.launch import (
@@ -62,7 +61,7 @@ class PodActivities:
         except RefusedError as error:
             raise non_retryable(error, str(error)) from error
         except WorkflowUpdateFailedError as error:
-            if failure_type(error.cause) == RUN_ENDED:
+            if was_not_processed(error.cause):
                 raise
             text = f"{request.context.workflow_id} refuses the launch: {message_of(error.cause)}"
             raise non_retryable(error.cause, text) from error

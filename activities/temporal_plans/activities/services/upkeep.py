@@ -27,9 +27,8 @@ from temporal_plans.activities.mechanics.failure_text import message_of
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.activities.mechanics.update_failures import (
-    RUN_ENDED,
-    failure_type,
     non_retryable,
+    was_not_processed,
 )
 from temporal_plans.activities.pools.backend import Placement
 from temporal_plans.activities.pools.offers import QUERY_TIMEOUT
@@ -187,7 +186,7 @@ class UpkeepActivities:
         try:
             answer: _R = await handle.execute_update(update, argument, result_type=result_type)
         except WorkflowUpdateFailedError as error:
-            if failure_type(error.cause) == RUN_ENDED:
+            if was_not_processed(error.cause):
                 raise
             text = f"{service} refuses {update}: {message_of(error.cause)}"
             raise non_retryable(error.cause, text) from error

@@ -5,8 +5,12 @@ from datetime import timedelta
 
 from temporal_plans.cli.actions.showing import limited
 from temporal_plans.cli.inputs.names import resolve_service
-from temporal_plans.cli.terminal.output import print_error, print_json, print_line
+from temporal_plans.cli.terminal.output import print_error, print_json, print_line, print_lines
+from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.hint import plan_hint
+from temporal_plans.domain.services.plan_names import RECOVERY
 from temporal_plans.domain.services.pod_verb import PodVerb
 from temporal_plans.messages.services import PodCommand, PodCommandResult
 
@@ -43,6 +47,7 @@ async def command_pod(
     if not json:
         killed = ", ".join(result.tasks) or "no task was running"
         print_line(f'Pod "{result.pod}" {_DONE[verb]}: {killed}.')
+        print_lines(await _held_up(client, name))
     if not wait:
         return 0
     replaced = {task: before.get(task, "") for task in result.tasks}
@@ -53,6 +58,18 @@ async def command_pod(
     except asyncio.CancelledError:
         print_line("\nThe service continues; see `temporal plan pods`.")
         raise
+
+
+async def _held_up(client: PlansClient, service: str) -> list[str]:
+    """Return a warning when the plan that launches the tasks again is interrupted."""
+    try:
+        explained = await client.explain(f"{service}/{RECOVERY}")
+    except PlansError:
+        return []  # it was never started, or does not answer: then the command says all there is
+    if not any(one.remedy == (Verb.CONTINUE,) for one in explained.explanations):
+        return []
+    resumed = plan_hint("to continue", Verb.CONTINUE, RECOVERY, service=service)
+    return [f"Warning: plan {RECOVERY} is interrupted, so no task is launched yet.", f"  {resumed}"]
 
 
 async def _effect(

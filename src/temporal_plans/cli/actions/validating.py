@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from temporal_plans.cli.actions.packages import package_facts, validate_package
 from temporal_plans.cli.inputs.files import FileKind, ServiceFileOptions, kind_of, service_file
 from temporal_plans.cli.inputs.strategy_names import custom_strategies
 from temporal_plans.cli.terminal.output import print_error, print_json, print_line, print_lines
@@ -20,7 +21,10 @@ from temporal_plans.messages.plan_views import PlanView, PlanViewer
 
 def validate_file(file: ServiceFileOptions) -> int:
     """Check the file and print what it is; return the exit code. Raises SpecError."""
-    if kind_of(file.path) is FileKind.PLAN:
+    kind = kind_of(file.path)
+    if kind is FileKind.PACKAGE:
+        return validate_package(file.path)
+    if kind is FileKind.PLAN:
         return _plan(file.path)
     return _service(service_file(file), file.path)
 
@@ -33,7 +37,9 @@ def validate_file_as_json(file: ServiceFileOptions) -> int:
     try:
         kind = kind_of(path)
         found["kind"] = kind.value
-        if kind is FileKind.PLAN:
+        if kind is FileKind.PACKAGE:
+            found |= package_facts(path)
+        elif kind is FileKind.PLAN:
             found |= _plan_facts(path)
         else:
             found |= _service_facts(service_file(file))
@@ -44,7 +50,7 @@ def validate_file_as_json(file: ServiceFileOptions) -> int:
 
 
 def _plan_facts(path: Path) -> dict[str, object]:
-    spec = load_plan(path)
+    spec = _loaded(path)
     custom_strategies(spec, source=path.name)
     unknown = plan_problems(spec, strategies=NAMES, step_kinds=())
     shown = not any("strategy" in problem.field for problem in unknown)
@@ -95,8 +101,28 @@ def _update(spec: ServiceSpec) -> list[PlanSpec]:
     return [generate(spec, completed_before=True)[0].but(name=UPDATE)]
 
 
+def _loaded(path: Path) -> PlanSpec:
+    """Load a plan. Raises SpecError with all problems; where there are some, names that only a
+    worker of one's own can know are among them."""
+    try:
+        return load_plan(path)
+    except SpecError as sure:
+        try:
+            load_plan(path, strategies=NAMES, step_kinds=())
+        except SpecError as every:
+            raise SpecError(
+                [one if one in sure.reasons else _or_registered(one) for one in every.reasons],
+                source=path.name,
+            ) from None
+        raise
+
+
+def _or_registered(reason: Reason) -> Reason:
+    return reason.but(fix=f"{reason.fix} (one of your own: register it on the worker)".strip())
+
+
 def _plan(path: Path) -> int:
-    spec = load_plan(path)
+    spec = _loaded(path)
     custom = custom_strategies(spec, source=path.name)
     unknown = plan_problems(spec, strategies=NAMES, step_kinds=())
     print_line(f"{path.name}: plan {spec.name!r} with {_count(len(spec.phases), 'phase')}")

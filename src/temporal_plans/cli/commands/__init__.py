@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import typer
 
+from temporal_plans.cli.commands.wording import WordedCommand
 from temporal_plans.cli.inputs.flags import connected, examples
 
 Command = Callable[..., None]
@@ -25,9 +26,9 @@ def offer(
     if connection:
         epilog += "\n\nFor connection options (--address ...) see: temporal-plan --help"
     first_line = (command.__doc__ or "").partition("\n")[0]  # or it would be cut in the list
-    app.command(name, epilog=epilog, short_help=first_line)(command)
+    app.command(name, cls=WordedCommand, epilog=epilog, short_help=first_line)(command)
     for alias in aliases:
-        app.command(alias, epilog=epilog, hidden=True)(command)
+        app.command(alias, cls=WordedCommand, epilog=epilog, hidden=True)(command)
 
 
 def group(app: typer.Typer, name: str, text: str, *lines: str) -> typer.Typer:

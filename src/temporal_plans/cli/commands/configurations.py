@@ -100,7 +100,11 @@ def diff(
     """Show the differences of two configurations, and which of them restart tasks."""
     from temporal_plans.cli.actions.running import call_client
     from temporal_plans.cli.inputs.names import resolve_service
-    from temporal_plans.cli.terminal.configuration_lines import difference, difference_lines
+    from temporal_plans.cli.terminal.configuration_lines import (
+        compared_lines,
+        difference,
+        difference_lines,
+    )
     from temporal_plans.cli.terminal.output import print_json, print_lines
     from temporal_plans.client.verbs.services import find_configuration
 
@@ -108,10 +112,12 @@ def diff(
         return await client.configurations(await resolve_service(client, service))
 
     kept = call_client(flags, asked)
-    changes = difference(find_configuration(kept, before), find_configuration(kept, after))
+    old, new = find_configuration(kept, before), find_configuration(kept, after)
+    changes = difference(old, new)
     if json:
         print_json(changes)
     else:
+        print_lines(compared_lines(old, new, kept.target))
         print_lines(difference_lines(changes))
 
 

@@ -12,6 +12,7 @@ from temporal_plans.cli.inputs.flags import (
     EnvFileOption,
     EnvOption,
     FileArgument,
+    FileOrPackageArgument,
     JsonOption,
     LenientOption,
     ParameterOption,
@@ -78,14 +79,14 @@ def run(
 
 
 def validate(
-    file: FileArgument,
+    file: FileOrPackageArgument,
     env: EnvOption = None,
     env_file: EnvFileOption = None,
     lenient: LenientOption = False,
     verbose: UnusedOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Check a service file or a plan file, and show the plans made from it."""
+    """Check a service file, a plan file or a package, and show its plans."""
     from temporal_plans.cli.actions.validating import validate_file, validate_file_as_json
     from temporal_plans.cli.inputs.files import ServiceFileOptions
 
@@ -98,6 +99,7 @@ class _SchemaKind(StrEnum):
     PLAN = "plan"
     FLEET = "fleet"
     FLEET_DECISION = "fleet-decision"
+    PACKAGE = "package"
 
 
 def schema(
@@ -117,6 +119,7 @@ def add_to(app: typer.Typer) -> None:
         "validate",
         "temporal-plan validate svc.yml --values svc.env",
         "temporal-plan validate backup.yml",
+        "temporal-plan validate my-server/",
         connection=False,
     )
     offer(

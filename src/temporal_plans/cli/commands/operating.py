@@ -8,6 +8,7 @@ from temporal_plans.cli.commands import offer
 from temporal_plans.cli.inputs.flags import (
     ByOption,
     ConnectionFlags,
+    ForceOption,
     JsonOption,
     ParameterOption,
     PhaseArgument,
@@ -63,6 +64,7 @@ def start(
 def stop(
     flags: ConnectionFlags,
     plan: PlanArgument,
+    force: ForceOption = False,
     reason: ReasonOption = "",
     by: ByOption = None,
     json: JsonOption = False,
@@ -71,7 +73,7 @@ def stop(
     """Interrupt a plan and reset its steps; running tasks keep running."""
     from temporal_plans.domain.plans.commands import Command, Verb
 
-    command = Command(reason=reason, by=_author(by))
+    command = Command(force=force, reason=reason, by=_author(by))
     _execute(flags, service, plan, Verb.STOP, command, json=json)
 
 
@@ -113,6 +115,7 @@ def restart(
     plan: PlanArgument,
     phase: PhaseArgument = "",
     step: StepArgument = "",
+    force: ForceOption = False,
     wait: WaitOption = False,
     timeout: TimeoutOption = None,
     reason: ReasonOption = "",
@@ -127,7 +130,7 @@ def restart(
     """
     from temporal_plans.domain.plans.commands import Command, Verb
 
-    command = Command(phase=phase, step=step, reason=reason, by=_author(by))
+    command = Command(phase=phase, step=step, force=force, reason=reason, by=_author(by))
     _execute(flags, service, plan, Verb.RESTART, command, json=json, wait=wait, timeout=timeout)
 
 
@@ -167,6 +170,7 @@ def _execute(
 ) -> None:
     """Execute the command and print its outcome; exit with 1 if it changed nothing. With ``wait``
     follow the plan to its end then."""
+    from temporal_plans.cli.actions.prospects import tell_what_stops
     from temporal_plans.cli.actions.running import call_client_until_interrupted
     from temporal_plans.cli.actions.showing import wait_for_plan
     from temporal_plans.cli.inputs.durations import timeout_of
@@ -189,6 +193,8 @@ def _execute(
             return 1
         if not json:
             print_line(done_text(plan, verb, command))
+        if verb.begins_a_run and not (json or wait):
+            return await tell_what_stops(client, plan_id)
         return await wait_for_plan(client, plan_id, quiet=json, timeout=limit) if wait else 0
 
     raise typer.Exit(call_client_until_interrupted(flags, execute))

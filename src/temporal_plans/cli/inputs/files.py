@@ -17,14 +17,17 @@ from temporal_plans.domain.values.refusal import Code, Reason, SpecError
 from temporal_plans.loading.plans import read_document
 from temporal_plans.loading.services.service import load_service
 from temporal_plans.loading.text.env_file import parse_env_file
-from temporal_plans.loading.text.file import read_text
+from temporal_plans.loading.text.files import read_text
 
 _TOP_LEVEL_KEY = re.compile(r"""^["']?([A-Za-z_-]+)["']?\s*:""", re.MULTILINE)
+
+_ARCHIVE_SUFFIXES = (".tgz", ".tar.gz")
 
 
 class FileKind(StrEnum):
     SERVICE = "service"
     PLAN = "plan"
+    PACKAGE = "package"
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,14 @@ def environment(file: ServiceFileOptions) -> dict[str, str]:
 
 
 def kind_of(path: Path) -> FileKind:
-    """Return the kind of a file: a service has pods, a plan has phases.
+    """Return the kind of a file: a service has pods, a plan has phases, a package is a folder or
+    an archive.
 
     Reads lines, because a service file need not be YAML before it is rendered. Raises SpecError for
     a file with neither pods nor phases, or both.
     """
+    if path.is_dir() or path.name.endswith(_ARCHIVE_SUFFIXES):
+        return FileKind.PACKAGE
     text = _text_of(path)
     found = _top_level_keys(text)
     if ("pods" in found) != ("phases" in found):

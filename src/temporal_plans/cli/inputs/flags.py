@@ -208,6 +208,10 @@ def _text_check(limit: int) -> Callable[[str | None], str | None]:
     return checked
 
 
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Also a plan that has begun and is not reentrant; logged."),
+]
 ReasonOption = Annotated[
     str,
     typer.Option(
@@ -307,6 +311,15 @@ StepArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True)]
+FileOrPackageArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        exists=True,
+        readable=True,
+        help="A service file, a plan file, or a package: its folder or its archive.",
+    ),
+]
 
 
 def examples(*lines: str) -> str:

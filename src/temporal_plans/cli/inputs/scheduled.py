@@ -72,8 +72,7 @@ def schedule_table(schedules: Sequence[ScheduleSummary]) -> list[Text]:
 
 def when_text(when: Timetable) -> str:
     """``0 3 * * * (Europe/Oslo), every 6h 00m``"""
-    zone = f" ({when.time_zone})" if when.time_zone else ""
-    parts = [f"{cron}{zone}" for cron in when.cron]
+    parts = [f"{cron} ({when.time_zone or 'UTC'})" for cron in when.cron]
     return ", ".join([*parts, *(f"every {duration(every)}" for every in when.every)])
 
 

@@ -8,7 +8,7 @@ from temporal_plans.domain.plans import backoff
 from temporal_plans.domain.services.recovery import policy as recovery_policy
 from temporal_plans.domain.values.names import did_you_mean
 from temporal_plans.loading.services import taskcfg
-from temporal_plans.loading.text.file import read_text
+from temporal_plans.loading.text.files import read_text
 from temporal_plans.loading.text.mustache import names_in
 
 _POLICIES = frozenset({*backoff.VARIABLES, *recovery_policy.VARIABLES})

@@ -31,9 +31,11 @@ def changes(before: PlanRun | None, after: PlanRun) -> list[str]:
     waiting = before.view.waiting if before else ()
     errors = before.view.errors if before else ()
     lines += [f"waiting: {text}" for text in after.view.waiting if text not in waiting]
+    if after.view.halted and not (before and before.view.halted):
+        lines.append(f"halted: {after.view.halted}")
     lines += [f"error: {text}" for text in after.view.errors if text not in errors]
     if after.cut_short:
-        lines.append(f"{after.view.name} was {after.cut_short}" + (after.why and f": {after.why}"))
+        lines.append(f"{after.view.name} {after.ending}" + (after.why and f": {after.why}"))
     return lines
 
 

@@ -85,6 +85,17 @@ def _fields(before: ServiceSpec, after: ServiceSpec, pod_type: str) -> tuple[Fie
     return (FieldChange(path="count", before=old_text, after=new_text, restarts=False),)
 
 
+def compared_lines(before: Configuration, after: Configuration, target: str) -> list[Text]:
+    """Return a line that names the two configurations, and the one in force."""
+    old, new = (
+        f"{one.number} (in force)" if one.id == target else str(one.number)
+        for one in (before, after)
+    )
+    if before.id == after.id:
+        return [Text(f"Configuration {old} was compared with itself; name two: config diff A B.")]
+    return [Text(f"Configuration {old} -> {new}:")]
+
+
 def difference_lines(change: ChangeView) -> list[Text]:
     lines: list[Text] = []
     for pod in change.pods:

@@ -189,7 +189,7 @@ def log_lines(log: CommandLog) -> list[Text]:
     rows = [
         (
             moment(entry.at),
-            _command(entry.verb),
+            _command(entry.verb) + (" --force" if entry.force else ""),
             " ".join(part for part in (entry.phase, entry.step) if part),
             " ".join(f"{name}={value}" for name, value in entry.parameters.items()),
             entry.by,

@@ -85,6 +85,15 @@ def print_lines(lines: Iterable[str | Text]) -> None:
         print_line(line)
 
 
+def print_text(text: str) -> None:
+    """Print a text byte for byte into a pipe or a file; a terminal gets no control characters."""
+    sys.stdout.flush()
+    if sys.stdout.isatty():
+        sys.stdout.write(printable(text))
+    else:
+        sys.stdout.buffer.write(text.encode())
+
+
 def print_error(text: str) -> None:
     """Print an error on standard error."""
     error_console().print(Text.assemble(("Error: ", "bold red"), printable(text)))

@@ -16,6 +16,7 @@ from rich.text import Text
 from temporal_plans.cli.terminal.duration import about, duration
 from temporal_plans.cli.terminal.output import coloured, one_line, printable
 from temporal_plans.client.reading.plan_run import PlanRun
+from temporal_plans.domain.plans.hint import Hint, plan_hint
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.stuck import StuckWorkflow
 from temporal_plans.messages.plan_views import PhaseView, PlanView, StepView
@@ -83,18 +84,31 @@ def notes(run: PlanRun) -> list[Text]:
     if run.view.errors:
         lines += [Text(), Text("Errors:", style="bold red")]
         lines += [Text(f"- {one_line(error)}") for error in run.view.errors]
-    if run.view.waiting and not run.at_rest:
+    if run.view.halted and not run.cut_short:
+        lines += [Text(), Text("Halted:", style="red")]
+        lines.append(Text(f"- nothing more begins: {one_line(run.view.halted)}"))
+    if not run.view.reentrant and run.ended is None:
+        lines += [Text(), Text("Not reentrant: restart and stop need --force.", style="dim")]
+    idle = run.complete and run.ended is None  # a standing plan, which has nothing to do now
+    if run.view.waiting and (idle or not run.at_rest):
         lines += [Text(), Text("Waiting:", style="yellow")]
         lines += [Text(f"- {one_line(text)}") for text in run.view.waiting]
+    if run.view.waiting and idle:
+        lines.append(Text(f"  {printable(str(_resumption(run.view)))}"))
     if run.superseded:
         lines += [Text(), Text("Superseded: its service starts a new run of it.", style="yellow")]
     elif run.cut_short:
         why = f": {printable(run.why)}" if run.why else ""
         lines += [
             Text(),
-            Text(f"The plan was {run.cut_short} before it was COMPLETE{why}.", style="red"),
+            Text(f"The plan {run.ending} before it was COMPLETE{why}.", style="red"),
         ]
     return lines
+
+
+def _resumption(view: PlanView) -> Hint:
+    purpose = "it begins nothing new until it is continued"
+    return plan_hint(purpose, "continue", view.name, service=view.service)
 
 
 def stuck_notes(stuck: Sequence[StuckWorkflow]) -> list[Text]:

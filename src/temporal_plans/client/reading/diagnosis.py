@@ -9,6 +9,7 @@ from temporal_plans.domain.plans.hint import Hint, plan_hint
 from temporal_plans.domain.plans.stuck import StuckWorkflow
 from temporal_plans.domain.services.records import TaskRecord
 from temporal_plans.domain.tasks.goal import Goal
+from temporal_plans.domain.tasks.names import instance_of
 from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.domain.values.model import CompactValue
 from temporal_plans.messages.plans import CommandLog
@@ -62,6 +63,7 @@ def findings(
         *_stuck(stuck),
         *_configuration(status),
         *_pool(status, pools),
+        *_strangers(status),
         *(finding for pod in pods for finding in _pod(status.name, pod, agents)),
         *_own_work(work, now),
         *_code(status.name, log),
@@ -94,6 +96,19 @@ def _pool(status: ServiceStatus, pools: Mapping[str, object]) -> Iterator[Findin
             subject=f"pool {status.pool}",
             text="no agent has registered",
             hints=(plan_hint("to start one on this machine", "agent", "--pool", status.pool),),
+        )
+
+
+def _strangers(status: ServiceStatus) -> Iterator[Finding]:
+    for task in status.strangers:
+        yield Finding(
+            subject=f"task {instance_of(task.task_id)}",
+            text=f"{task.task_id} runs on agent {task.agent}, and this service has no memory of "
+            "launching it, as after a restore from a backup; nothing is launched beside it",
+            hints=(
+                plan_hint("to compare services with agents", "audit"),
+                plan_hint("to end it", "audit", "--end", task.task_id),
+            ),
         )
 
 

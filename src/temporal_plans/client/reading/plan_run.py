@@ -54,6 +54,13 @@ class PlanRun:
             return "superseded"
         return "stopped" if self.ended is Ended.COMPLETED else self.ended.value
 
+    @property
+    def ending(self) -> str:
+        """The same as a part of a sentence: "was stopped", "has failed"."""
+        if self.ended is None or self.ended is Ended.COMPLETED or self.superseded:
+            return f"was {self.cut_short}" if self.cut_short else ""
+        return "" if self.complete else self.ended.clause
+
 
 def _has_failed(step: StepView) -> bool:
     if step.status is Status.COMPLETE:

@@ -69,17 +69,39 @@ def _log_hint(task: str, service: str) -> Hint:
 def with_lost_agents(
     explanations: Explanations, service: str, pods: Sequence[PodView], agents: Places
 ) -> Explanations:
-    """Return the explanations with what helps a pod whose agent does not answer: its reservation,
-    with its volumes, is there."""
+    """Return the explanations with what helps a pod whose agent does not answer, or has no room for
+    it: its reservation, with its volumes, is there."""
     by_name = {pod.name: pod for pod in pods}
 
     def completed(one: Explanation) -> Explanation:
         pod = by_name.get(one.pod or one.step.partition(":[")[0])
         if pod is None or one.cause is Cause.COMPLETE:
             return one
-        return one.but(hints=(*one.hints, *agent_hints(pod, service, agents)))
+        more = agent_hints(pod, service, agents) or _bound_hints(pod, service, one.cause)
+        return one.but(hints=(*one.hints, *more))
 
     return explanations.but(explanations=tuple(map(completed, explanations.explanations)))
+
+
+def _bound_hints(pod: PodView, service: str, cause: Cause) -> tuple[Hint, ...]:
+    """Return why only one agent is asked for a pod that waits for resources, and the way out."""
+    if cause is not Cause.OFFER or pod.reservation is None:
+        return ()
+    agent, data = pod.reservation.agent, _data(pod)
+    bound = f"pod {pod.name} is bound to agent {agent} by its reservation{data}"
+    return (
+        Hint(purpose=f"{bound}, so no other agent is asked; free resources there, or"),
+        plan_hint(_elsewhere(pod), "pod", "replace", pod.name, service=service),
+    )
+
+
+def _data(pod: PodView) -> str:
+    volumes = [one.name or one.id for one in _volumes(pod)]
+    return f" and its data (volume {', '.join(volumes)})" if volumes else ""
+
+
+def _elsewhere(pod: PodView) -> str:
+    return "without it, on another agent" + (", with an empty volume" if _volumes(pod) else "")
 
 
 def agent_hints(pod: PodView, service: str, agents: Places) -> tuple[Hint, ...]:
@@ -91,13 +113,11 @@ def agent_hints(pod: PodView, service: str, agents: Places) -> tuple[Hint, ...]:
     if view is not None and view.state is AgentState.ALIVE:
         return ()
     state = f"is {view.state}" if view is not None else "is in no pool"
-    volumes = [one.name or one.id for one in _volumes(pod)]
-    data = f" and its data (volume {', '.join(volumes)})" if volumes else ""
-    start = f"pod {pod.name} has its place{data} on agent {agent}, which {state}; start that agent"
-    replace = "without it, on another agent" + (", with an empty volume" if volumes else "")
+    place = f"pod {pod.name} has its place{_data(pod)} on agent {agent}"
+    start = f"{place}, which {state}; start that agent"
     hints = [
         Hint(purpose=f"{start} again on its machine", command=""),
-        plan_hint(replace, "pod", "replace", pod.name, service=service),
+        plan_hint(_elsewhere(pod), "pod", "replace", pod.name, service=service),
     ]
     if view is not None:
         of_pool = () if pool == "default" else ("--pool", pool)

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
@@ -54,6 +54,7 @@ from temporal_plans.client.temporal.sent_update import ArrivalUnknown, SentUpdat
 from temporal_plans.client.temporal.stuck_workflows import stuck_workflows
 from temporal_plans.domain.plans.explain import PendingWork
 from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.domain.values.complaints import complaints
 from temporal_plans.domain.values.refusal import Code
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -87,6 +88,12 @@ class Ended(Enum):
     TERMINATED = "terminated"
     CONTINUED_AS_NEW = "continued as new"
     TIMED_OUT = "timed out"
+
+    @property
+    def clause(self) -> str:
+        """The end as a part of a sentence: "was terminated", "has failed"."""
+        own = self in (Ended.COMPLETED, Ended.FAILED, Ended.TIMED_OUT)
+        return f"has {self.value}" if own else f"was {self.value}"
 
 
 @dataclass(frozen=True)
@@ -286,7 +293,7 @@ class TemporalGateway:
             # Only the message of a failed query arrives here: the worker sends no details.
             raise Refused.of(Code.FAILED, error.message) from error
         except ValidationError as error:
-            raise _unreadable_answer(workflow_id, f"query {name}", error) from error
+            raise _unreadable_answer(workflow_id, f"query {name}", error, result) from error
 
     async def update(
         self, workflow_id: str, name: str, argument: BaseModel, result: type[Model]
@@ -347,7 +354,8 @@ class TemporalGateway:
         try:
             [value] = await self._client.data_converter.decode(began.input.payloads, [model])
         except (ValueError, ValidationError) as error:
-            raise Unreadable(f"the input of {workflow_id!r} can't be read ({error})") from error
+            why = _problems(error, model) if isinstance(error, ValidationError) else str(error)
+            raise Unreadable(f"the input of {workflow_id!r} can't be read ({why})") from error
         answer: Model = value
         return answer
 
@@ -360,9 +368,10 @@ class TemporalGateway:
                 answer: Model = await handle.result()
                 return answer
         except WorkflowFailureError as error:
-            raise Unreadable(f"{workflow_id!r} {failure_text(error.cause)}") from error
+            why = failure_text(error.cause)
+            raise Unreadable(f"{workflow_id!r} failed: {why}", why=why) from error
         except ValidationError as error:
-            raise _unreadable_answer(workflow_id, "result", error) from error
+            raise _unreadable_answer(workflow_id, "result", error, model) from error
 
     async def ask_agent(
         self,
@@ -406,7 +415,7 @@ class TemporalGateway:
     async def _answer(self, update: SentUpdate[Model]) -> Model:
         """Return the update's answer, even if the connection breaks meanwhile."""
         try:
-            async with self._update_call(update.workflow_id, update.name):
+            async with self._update_call(update):
                 return await update.answer()
         except ServerUnreachableError as error:
             lost = error
@@ -414,7 +423,7 @@ class TemporalGateway:
         while time.monotonic() < deadline:
             await asyncio.sleep(LOST_ANSWER_POLL_INTERVAL.total_seconds())
             try:
-                async with self._update_call(update.workflow_id, update.name):
+                async with self._update_call(update):
                     return await update.recover_answer()
             except ServerUnreachableError:
                 continue
@@ -423,7 +432,8 @@ class TemporalGateway:
         raise lost
 
     @asynccontextmanager
-    async def _update_call(self, workflow_id: str, name: str) -> AsyncGenerator[None]:
+    async def _update_call(self, update: SentUpdate[Any]) -> AsyncGenerator[None]:
+        workflow_id, name = update.workflow_id, update.name
         try:
             async with self._server_call(worker_for=workflow_id, sent=f"{name} command"):
                 yield
@@ -435,7 +445,7 @@ class TemporalGateway:
                 raise WorkflowIsEnding from error
             raise Refused(refusal) from error
         except ValidationError as error:
-            raise _unreadable_answer(workflow_id, f"update {name}", error) from error
+            raise _unreadable_answer(workflow_id, f"update {name}", error, update.result) from error
 
     @asynccontextmanager
     async def _server_call(self, *, worker_for: str = "", sent: str = "") -> AsyncGenerator[None]:
@@ -506,8 +516,14 @@ def _ended(status: WorkflowExecutionStatus | None) -> Ended | None:
     return None if status is None else Ended.__members__.get(status.name)
 
 
-def _unreadable_answer(workflow_id: str, request: str, error: ValidationError) -> Unreadable:
+def _unreadable_answer(
+    workflow_id: str, request: str, error: ValidationError, model: type[BaseModel]
+) -> Unreadable:
     return Unreadable(
         f"the answer of {workflow_id!r} to {request} can't be read; check that the worker has the "
-        f"same version ({error.error_count()} faults, the first: {error.errors()[0]['msg']})"
+        f"same version ({error.error_count()} faults, the first: {complaints(error, model)[0]})"
     )
+
+
+def _problems(error: ValidationError, model: type[BaseModel]) -> str:
+    return "; ".join(map(str, complaints(error, model)))

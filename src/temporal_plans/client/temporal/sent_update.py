@@ -12,16 +12,22 @@ from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
     WorkflowExecutionDescription,
+    WorkflowUpdateFailedError,
     WorkflowUpdateHandle,
     WorkflowUpdateStage,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.mechanics.runs import beginning_of, described
+from temporal_plans.activities.mechanics.update_failures import UNPROCESSED, failure_type
 from temporal_plans.client.temporal.deadlines import Deadlines
 
 Model = TypeVar("Model", bound=BaseModel)
 Start = Callable[[], WithStartWorkflowOperation[Any, Any]]
+
+
+_UNPROCESSED_DELAYS = (0.1, 0.5, 2.0)
+"""Seconds before an update that no worker processed is sent again."""
 
 
 class ArrivalUnknown(Exception):
@@ -48,7 +54,18 @@ class SentUpdate(Generic[Model]):
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     async def answer(self) -> Model:
-        """Send the update, and wait for its answer. Raises the update's failure, and RPCError."""
+        """Send the update, and wait for its answer; send it again when no worker processed it.
+        Raises the update's failure, and RPCError."""
+        for delay in _UNPROCESSED_DELAYS:
+            try:
+                return await self._first_answer()
+            except WorkflowUpdateFailedError as error:
+                if failure_type(error.cause) != UNPROCESSED:
+                    raise
+            await asyncio.sleep(delay)
+        return await self._first_answer()
+
+    async def _first_answer(self) -> Model:
         sent = await (self._send_with(self.start) if self.start else self._send())
         return await self._answer_to(sent)
 
@@ -75,6 +92,10 @@ class SentUpdate(Generic[Model]):
         handle = self.client.get_workflow_handle(self.workflow_id, run_id=run_id)
         try:
             return await self._answer_to(handle.get_update_handle(self.id, result_type=self.result))
+        except WorkflowUpdateFailedError as error:
+            if failure_type(error.cause) == UNPROCESSED:
+                return None
+            raise
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None

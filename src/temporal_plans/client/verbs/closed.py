@@ -61,7 +61,7 @@ async def command_closed(
                 result=Result.ALREADY, message="nothing to do; the plan is COMPLETE and has ended"
             )
         problem = (
-            f"plan {plan_id!r} was {ended.value}, so there is nothing to {verb.replace('_', ' ')}"
+            f"plan {plan_id!r} {ended.clause}, so there is nothing to {verb.replace('_', ' ')}"
         )
         raise Refused.of(Code.NOT_RUNNING, problem, fix="start or restart it")
     if (found := await service_of(gateway, plan_id)) is not None:
@@ -109,6 +109,7 @@ async def _new_run(gateway: Gateway, plan_id: str, verb: Verb, command: Command)
         at=datetime.now(UTC),
         verb=verb,
         parameters=command.parameters,
+        force=command.force,
         by=command.by,
         reason=command.reason,
         via="start",

@@ -21,7 +21,8 @@ from temporal_plans.domain.plans.plan_check import problems as plan_problems
 from temporal_plans.domain.services.generation import generate
 from temporal_plans.domain.services.plan_names import RESERVED
 from temporal_plans.domain.services.spec import ServiceSpec
-from temporal_plans.domain.values.refusal import Code, SpecError
+from temporal_plans.domain.values.cron import cron_problems
+from temporal_plans.domain.values.refusal import Code, Refusal, SpecError
 from temporal_plans.messages.plans import PlanInput
 from temporal_plans.messages.schedules import ScheduledPlan
 from temporal_plans.messages.services import ConfigQuery, ServiceStatus
@@ -125,6 +126,9 @@ class ScheduleVerbs(Verbs):
             await self._gateway.schedules.delete(schedule_id)
 
     async def _create(self, request: ScheduleRequest) -> str:
+        crons = request.when.cron
+        if problems := tuple(one for cron in crons for one in cron_problems(cron, "cron")):
+            raise Refused(Refusal(code=Code.INVALID, reasons=problems))
         try:
             await self._gateway.schedules.create(request)
         except ScheduleExists:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from temporal_plans.domain.cluster.agents import AgentInfo
 from temporal_plans.domain.cluster.ledger import AgentRecord
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal, RefusedError
+from temporal_plans.domain.values.text import listed
 
 
 class UnknownAgentError(RefusedError):
@@ -17,15 +18,16 @@ class UnknownAgentError(RefusedError):
 
 
 class AgentInUseError(RefusedError):
-    """An agent can't leave while pods hold reservations on it; release them, or use ``force``."""
+    """An agent can't leave while pods hold reservations on it; release them, or force it."""
 
     def __init__(self, agent: str, keys: Sequence[str]) -> None:
-        listed = ", ".join(keys[:10])
+        count = f"{len(keys)} reservation{'s' if len(keys) > 1 else ''}"
         super().__init__(
             Refusal.of(
                 Code.IN_USE,
-                f"agent {agent!r} holds {len(keys)} reservations ({listed})",
-                fix="release or replace them first, or use force, which drops them",
+                f"agent {agent!r} holds {count} ({listed(keys, 10)})",
+                fix="replace their pods first with `temporal plan pod replace`, or use --force, "
+                "which drops them: their pods are replaced elsewhere",
             )
         )
 

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from temporal_plans.domain.cluster.placement import PlacementError, parse_placement
 from temporal_plans.domain.kinds import faults
-from temporal_plans.domain.kinds.work import Work
+from temporal_plans.domain.kinds.work import Begins, Work
 from temporal_plans.domain.values.model import Duration
 from temporal_plans.domain.values.refusal import Reason
 from temporal_plans.domain.values.text import as_texts
@@ -66,6 +66,7 @@ class CommandWork(Work):
     )
 
     room: ClassVar[str] = "services"
+    begins: ClassVar[Begins] = Begins.RESERVING
     bare: ClassVar[str | None] = "cmd"
     runs_a_task: ClassVar[bool] = True
 

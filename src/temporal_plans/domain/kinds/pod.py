@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from temporal_plans.domain.kinds.work import Asset, Work
+from temporal_plans.domain.kinds.work import Asset, Begins, Work
 from temporal_plans.domain.values.refusal import Reason
 
 
@@ -34,6 +34,7 @@ class PodWork(Work):
     )
 
     room: ClassVar[str] = "services"
+    begins: ClassVar[Begins] = Begins.RESERVING
 
     def faults(self, path: str) -> Iterator[Reason]:
         if not self.tasks:

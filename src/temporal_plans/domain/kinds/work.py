@@ -16,13 +16,15 @@ from temporal_plans.domain.values.refusal import Reason
 class Begins(StrEnum):
     """The status of a step from its start until its first report.
 
-    ``STARTED``: STARTING; ``WORKING``: IN_PROGRESS; ``RELEASING``: PREPARED; ``REPORTED``:
-    unchanged, since the step itself reports its start.
+    ``STARTED``: STARTING; ``WORKING``: IN_PROGRESS; ``RELEASING``: PREPARED; ``RESERVING``:
+    PREPARED, and no attempt before its resources are reserved; ``REPORTED``: unchanged, since the
+    step itself reports its start.
     """
 
     STARTED = "started"
     WORKING = "working"
     RELEASING = "releasing"
+    RESERVING = "reserving"
     REPORTED = "reported"
 
 

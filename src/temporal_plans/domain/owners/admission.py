@@ -75,6 +75,18 @@ def has_the_element(request: StartRequest, owner: OwnerSituation, now: datetime)
     return None
 
 
+def may_be_repeated(request: StartRequest, owner: OwnerSituation, now: datetime) -> Refusal | None:
+    """Parts of the plan may be repeated: it is reentrant, or the command is forced."""
+    part = request.command.phase or request.command.step
+    if owner.startable[request.plan].reentrant or request.command.force or not part:
+        return None
+    return Refusal.of(
+        Code.NOT_REENTRANT,
+        f"plan {request.plan} is not reentrant, so no part of it is repeated",
+        fix="start the whole plan, or force the command (--force)",
+    )
+
+
 def takes_the_parameters(
     request: StartRequest, owner: OwnerSituation, now: datetime
 ) -> Refusal | None:
@@ -91,6 +103,7 @@ RULES: tuple[AdmissionRule, ...] = (
     is_staying,
     is_for_people,
     has_the_element,
+    may_be_repeated,
     takes_the_parameters,
 )
 """The rules of every owner."""

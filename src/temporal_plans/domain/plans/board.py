@@ -13,12 +13,13 @@ from functools import lru_cache
 from uuid import NAMESPACE_URL, uuid5
 
 from temporal_plans.domain.plans import selection
+from temporal_plans.domain.plans.cause import Cause
 from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec
 from temporal_plans.domain.plans.selection import Strategies, StrategyFailed, UnknownStrategy
 from temporal_plans.domain.plans.status import Status, aggregate
 from temporal_plans.domain.plans.strategies import BUILT_IN
 from temporal_plans.domain.plans.strategies.record import Element
-from temporal_plans.domain.plans.transitions import StepState, failed
+from temporal_plans.domain.plans.transitions import StepState, failed, halted, resumed
 from temporal_plans.domain.values.model import CompactValue
 
 
@@ -61,7 +62,8 @@ def element_id(*path: str) -> str:
 
 class PhaseBoard:
     """One phase: its steps' states and what is computed from them. ``delayed`` are the indexes of
-    the steps that wait for the end of a back-off."""
+    the steps that wait for the end of a back-off. ``stops_on_error``: while a step is in ERROR, no
+    other may be worked on (``on_error`` of the plan)."""
 
     def __init__(
         self,
@@ -70,9 +72,11 @@ class PhaseBoard:
         *,
         seed: int = 0,
         strategies: Strategies = BUILT_IN,
+        stops_on_error: bool = False,
     ) -> None:
         state = state or PhaseState()
         self.spec = spec
+        self._stops_on_error = stops_on_error
         self.interrupted = state.interrupted
         self.gate = state.gate
         self._seed = seed
@@ -88,9 +92,11 @@ class PhaseBoard:
         self._elements = [self._element(i) for i in range(len(self.steps))]
         self._statuses = Counter(element.status for element in self._elements)
         self._touched = sum(step.touched for step in self.steps)
+        self._at_work = sum(step.at_work for step in self.steps)
         self.delayed = {i for i, step in enumerate(self.steps) if step.delayed_until is not None}
         self._launched = {i for i, one in enumerate(self.steps) if _is_launched(one)}
         self._waiting = {i for i, one in enumerate(self._elements) if _waits(one)}
+        self._halted_steps = {i for i, one in enumerate(self.steps) if _is_halted(one)}
         self._candidates: list[int] | None = None
         self._status: Status | None = None
 
@@ -122,12 +128,14 @@ class PhaseBoard:
             return False
         old = self._elements[index].status
         self._touched += state.touched - self.steps[index].touched
+        self._at_work += state.at_work - self.steps[index].at_work
         self.steps[index] = state
         (self.delayed.discard if state.delayed_until is None else self.delayed.add)(index)
         self._elements[index] = self._element(index)
         self._statuses[old] -= 1
         self._statuses[self._elements[index].status] += 1
         (self._launched.add if _is_launched(state) else self._launched.discard)(index)
+        (self._halted_steps.add if _is_halted(state) else self._halted_steps.discard)(index)
         (self._waiting.add if _waits(self._elements[index]) else self._waiting.discard)(index)
         self._changed()
         return True
@@ -138,6 +146,32 @@ class PhaseBoard:
         left = [i for i, step in enumerate(self.steps) if not step.complete]
         for index in [i for i in left if self.steps[i].begun] or left:
             self.set(index, failed(self.steps[index], reason, trace))
+
+    @property
+    def halted(self) -> bool:
+        """Whether a step in ERROR stops the phase, and with it the plan."""
+        return self._stops_on_error and self._statuses[Status.ERROR] > 0
+
+    @property
+    def halt_reason(self) -> str:
+        """Why steps are halted, in words; empty when they are not."""
+        if not self.halted:
+            return ""
+        failed = next(i for i, step in enumerate(self.steps) if step.status is Status.ERROR)
+        return f"step {self.spec.steps[failed].name} of phase {self.spec.name} is in error"
+
+    def halt(self, reason: str) -> list[int]:
+        """Reset the steps at work; return their indexes."""
+        if not self._at_work:
+            return []
+        text = f"halted: {reason}"
+        return [i for i, step in enumerate(self.steps) if self.set(i, halted(step, text))]
+
+    def resume(self) -> list[int]:
+        """Clear the reason of halted steps, which may begin again; return their indexes."""
+        if not self._halted_steps:
+            return []
+        return [i for i in sorted(self._halted_steps) if self.set(i, resumed(self.steps[i]))]
 
     def set_interrupted(self, interrupted: bool) -> None:
         self.interrupted = interrupted
@@ -167,7 +201,24 @@ class PhaseBoard:
         except (StrategyFailed, UnknownStrategy):
             return [element.index for element in self._elements if element.eligible]
 
+    @property
+    def touched(self) -> bool:
+        """Whether a step was worked on in this run of the plan."""
+        return self._touched > 0
+
+    @property
+    def untouched(self) -> bool:
+        """Whether every step is as if the plan had never begun."""
+        return self._touched == 0 and self._statuses[Status.COMPLETE] == 0
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a step is under way, or waits for its next attempt or an approval."""
+        return self._at_work > 0
+
     def _choose(self) -> list[int]:
+        if self.halted:
+            return []
         chosen = selection.candidates(
             self._elements,
             self.spec.strategy,
@@ -300,13 +351,21 @@ class PlanBoard:
         self._seed = seed
         self._strategies = strategies
         self.phases = [
-            PhaseBoard(phase, state.phases.get(i), seed=seed, strategies=strategies)
-            for i, phase in enumerate(spec.phases)
+            self._phase_board(phase, state.phases.get(i)) for i, phase in enumerate(spec.phases)
         ]
         self.numbers = list(range(len(self.phases)))
         self._next_number = len(self.phases)
         self.canary = (
             self._first_gates() if state.canary is None else _within(state.canary, self.phases)
+        )
+
+    def _phase_board(self, spec: PhaseSpec, state: PhaseState | None) -> PhaseBoard:
+        return PhaseBoard(
+            spec,
+            state,
+            seed=self._seed,
+            strategies=self._strategies,
+            stops_on_error=self.spec.on_error == "stop",
         )
 
     def _first_gates(self) -> tuple[int, ...]:
@@ -326,9 +385,7 @@ class PlanBoard:
 
     def take(self, index: int, state: PhaseState) -> None:
         """Replace the mirror of a phase by the state that its run left."""
-        self.phases[index] = PhaseBoard(
-            self.spec.phases[index], state, seed=self._seed, strategies=self._strategies
-        )
+        self.phases[index] = self._phase_board(self.spec.phases[index], state)
 
     def of_number(self, number: int) -> PhaseBoard:
         """Return the phase of this number; ValueError when it was dropped."""
@@ -340,7 +397,7 @@ class PlanBoard:
 
     def put(self, spec: PhaseSpec, state: PhaseState) -> None:
         """Add a phase, or replace the phase of its name, under a new number."""
-        board = PhaseBoard(spec, state, seed=self._seed, strategies=self._strategies)
+        board = self._phase_board(spec, state)
         index = self.named(spec.name)
         if index is None:
             self.phases.append(board)
@@ -368,6 +425,8 @@ class PlanBoard:
         return [element.index for element in self._choose(self._elements())]
 
     def _choose(self, elements: Sequence[Element]) -> list[Element]:
+        if self.halted:
+            return []
         return selection.candidates(
             elements,
             self.spec.strategy,
@@ -382,6 +441,36 @@ class PlanBoard:
             return self._choose(elements)
         except (StrategyFailed, UnknownStrategy):
             return [element for element in elements if element.eligible]
+
+    @property
+    def halted(self) -> bool:
+        """Whether a step in ERROR stops the plan: nothing more may begin (``on_error``)."""
+        return self.spec.on_error == "stop" and any(phase.halted for phase in self.phases)
+
+    @property
+    def halt_reason(self) -> str:
+        """Why the plan is halted, in words; empty when it is not."""
+        return next((phase.halt_reason for phase in self.phases if phase.halted), "")
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a step was worked on in this run."""
+        return any(phase.touched for phase in self.phases)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the plan is interrupted with every step as if it had never begun: a stop leaves
+        it so, an interrupt of a plan that has begun does not."""
+        return self.interrupted and all(phase.untouched for phase in self.phases)
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is at work: no step is under way or waits for its next attempt or an
+        approval, and none may begin before the next command."""
+        if any(phase.at_work for phase in self.phases):
+            return False
+        candidates = self._shown_candidates(self._elements())
+        return not any(self.phases[e.index].shown_candidates() for e in candidates)
 
     def permitted(self) -> set[int]:
         """Return the phases that the plan itself permits, whatever they wait for on their own.
@@ -469,6 +558,10 @@ class PlanBoard:
 def _is_launched(step: StepState) -> bool:
     """Whether tasks of a step were launched that are to be followed."""
     return bool(step.tasks) and step.status in (Status.STARTING, Status.STARTED)
+
+
+def _is_halted(step: StepState) -> bool:
+    return step.cause is Cause.HALTED
 
 
 def _waits(step: Element) -> bool:

@@ -14,6 +14,7 @@ class Cause(StrEnum):
     PREDECESSOR = "predecessor"
     BACKOFF = "backoff"
     READINESS = "readiness"
+    HALTED = "halted"
     AGENT = "agent"
     WORKER = "worker"
     ERROR = "error"

@@ -53,7 +53,8 @@ _ParameterValue = Annotated[str, Field(max_length=10_000)]
 
 class Command(CompactValue):
     """The arguments of all commands. ``phase`` and ``step`` by name or id; ``parameters`` with
-    start. By ``mark``, a sender finds its own command in the log.
+    start. ``force``: restart or stop a plan that is not reentrant. By ``mark``, a sender finds its
+    own command in the log.
 
     Its texts are bounded: they are kept in the log, which is carried from run to run.
     """
@@ -61,6 +62,7 @@ class Command(CompactValue):
     phase: str = Field(default="", max_length=1000)
     step: str = Field(default="", max_length=1000)
     parameters: dict[_ParameterName, _ParameterValue] = Field(default={}, max_length=100)
+    force: bool = False
     reason: str = Field(default="", max_length=500)
     by: str = Field(default="", max_length=200)
     mark: str = Field(default="", max_length=200)
@@ -117,14 +119,17 @@ class OrderVerb(StrEnum):
     INTERRUPT = "interrupt"
     RESTART = "restart"
     FORCE = "force"
+    HALT = "halt"
 
 
 class Order(CompactValue):
-    """An instruction to one phase, or to its step of that index."""
+    """An instruction to one phase, or to its step of that index. HALT is for a whole phase, and has
+    a ``reason``."""
 
     phase: int
     verb: OrderVerb
     step: int | None = None
+    reason: str = ""
 
 
 class Decision(CompactValue):
@@ -166,6 +171,7 @@ def decide(
 def _decided(board: PlanBoard, plan_id: str, verb: Verb, command: Command) -> Decision:
     phase, step = find_element(board.spec.phases, plan_id, command.phase, command.step)
     refuse_parameters(verb, command)
+    _refuse_reentry(board, verb, phase, command)
     match verb:
         case Verb.START:
             return _start(board, _whole_plan(verb, phase, command))
@@ -188,6 +194,24 @@ def refuse_parameters(verb: Verb, command: Command) -> None:
         raise CommandRefused(
             Code.NOT_APPLICABLE, f"{verb} takes no parameters", fix="give parameters to start"
         )
+
+
+def _refuse_reentry(board: PlanBoard, verb: Verb, phase: int | None, command: Command) -> None:
+    """Raise CommandRefused for a restart or a stop of a plan that is not reentrant, once a step of
+    it has begun. A complete plan may be repeated as a whole."""
+    if verb not in (Verb.RESTART, Verb.STOP):
+        if command.force:
+            text = f"{verb} can't be forced"
+            raise CommandRefused(Code.NOT_APPLICABLE, text, fix="leave force out")
+        return
+    repeats = phase is None and board.complete
+    if board.spec.reentrant or command.force or repeats or not board.has_begun:
+        return
+    raise CommandRefused(
+        Code.NOT_REENTRANT,
+        f"plan {board.spec.name} is not reentrant and has begun, so {verb} is refused",
+        fix="let it end, or force the command (--force)",
+    )
 
 
 def _whole_plan(verb: Verb, phase: int | None, command: Command) -> Command:
@@ -222,10 +246,22 @@ def apply_order(board: PhaseBoard, order: Order, now: datetime) -> list[int]:
         return []
     if order.verb is OrderVerb.PROCEED:
         return _proceed(board, now)
+    if order.verb is OrderVerb.HALT:
+        return board.halt(order.reason)
     if order.verb is OrderVerb.RESTART:
         return [i for i, s in enumerate(board.steps) if board.set(i, _restarted_with_phase(s))]
     board.set_gate(False)
     return [i for i, s in enumerate(board.steps) if not s.complete and board.set(i, forced(s, now))]
+
+
+def halt_orders(board: PlanBoard) -> tuple[Order, ...]:
+    """Return the orders of a plan that stops on an error, to the phases that have no error of their
+    own: a phase with one halts itself."""
+    return tuple(
+        Order(phase=index, verb=OrderVerb.HALT, reason=board.halt_reason)
+        for index, phase in enumerate(board.phases)
+        if not (phase.complete or phase.halted)
+    )
 
 
 def _order_step(state: StepState, board: PhaseBoard, order: Order, now: datetime) -> StepState:

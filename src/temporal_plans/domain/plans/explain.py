@@ -65,7 +65,8 @@ class Explanation(CompactValue):
     client adds ``refusals``); ``waits_for`` names predecessors, which ``text`` lists as well;
     ``until`` is the end of a back-off. ``work`` is the work that it waits for, which the client
     adds for elements at work. ``remedy`` is the command that would move it, where a command would:
-    the verb, then the names of the phase and the step. ``hints`` are other commands that help;
+    the verb, then the names of the phase and the step, and ``--force`` where only a forced command
+    is accepted. ``hints`` are other commands that help;
     ``tasks`` are the names of the tasks of the step's latest launch, ``attempt`` is its attempt,
     ``trace`` the traceback of its failure."""
 
@@ -170,11 +171,13 @@ def explain(board: PlanBoard, phase: int | None, step: int | None) -> Explanatio
 def _plan(board: PlanBoard) -> Iterator[Explanation]:
     if board.complete:
         text = "the plan is complete"
+        waits = board.standing and board.interrupted
         if board.standing:
             text = f"{text}, and is ready for new phases"
-            if board.interrupted:
+            if waits:
                 text = f"{text}; it is interrupted, so they will wait for continue"
-        yield Explanation(status=Status.COMPLETE, cause=Cause.COMPLETE, text=text)
+        remedy = (Verb.CONTINUE,) if waits else ()
+        yield Explanation(status=Status.COMPLETE, cause=Cause.COMPLETE, text=text, remedy=remedy)
         return
     for fault in board.faults:
         yield Explanation(status=board.status, cause=Cause.ERROR, text=fault)
@@ -185,8 +188,11 @@ def _plan(board: PlanBoard) -> Iterator[Explanation]:
             text="the plan is interrupted or was not started; start or continue it",
             remedy=(Verb.CONTINUE,),
         )
+    if board.halted:
+        text = f"nothing more begins (on-error: stop): {board.halt_reason}"
+        yield Explanation(status=board.status, cause=Cause.HALTED, text=text)
     for index, phase in enumerate(board.phases):
-        if not phase.complete:
+        if phase.halted or not (phase.complete or board.halted):
             yield from _phase(_PhaseFacts(board, index))
 
 
@@ -195,6 +201,14 @@ def _phase(facts: _PhaseFacts) -> Iterator[Explanation]:
     if phase.complete:
         yield Explanation(
             phase=name, status=phase.status, cause=Cause.COMPLETE, text=f"phase {name} is complete"
+        )
+        return
+    if facts.plan.halted and not phase.halted:
+        yield Explanation(
+            phase=name,
+            status=phase.status,
+            cause=Cause.HALTED,
+            text=f"phase {name} waits (on-error: stop): {facts.plan.halt_reason}",
         )
         return
     if facts.waits:
@@ -268,7 +282,8 @@ def _remedy(facts: _PhaseFacts, index: int, cause: Cause) -> tuple[str, ...]:
     phase, name = facts.board, facts.name
     state, step = phase.steps[index], phase.spec.steps[index].name
     if cause is Cause.ERROR:
-        return () if state.errors else (Verb.RESTART, name, step)
+        forced = () if facts.plan.spec.reentrant else ("--force",)
+        return () if state.errors else (Verb.RESTART, name, step, *forced)
     if cause is not Cause.CONTINUE:
         return ()
     if state.shown is Status.WAITING and index not in phase.canary:
@@ -297,6 +312,8 @@ def _cause(facts: _PhaseFacts, index: int) -> tuple[Cause, str, tuple[str, ...]]
     by_status = _being_removed(state, spec) or _by_status(state)
     if by_status is not None:
         return *by_status, ()
+    if plan.halted:
+        return Cause.HALTED, f"waits (on-error: stop): {plan.halt_reason}", ()
     if state.shown is Status.WAITING:
         gate = index in phase.canary
         why = "waits for continue (canary gate)" if gate else state.reason or "waits for continue"
@@ -333,6 +350,8 @@ def _by_status(state: StepState) -> tuple[Cause, str] | None:
     """Return the cause that the status alone gives; None when it gives none."""
     if state.complete:
         return Cause.COMPLETE, "was forced to complete" if state.forced else "is complete"
+    if state.status is Status.PREPARED and not state.reason:
+        return Cause.RUNNING, "asks for resources"
     if state.status is Status.PREPARED:
         return Cause.OFFER, f"waits for resources: {state.reason}"
     if state.delayed_until is not None:

@@ -86,13 +86,14 @@ def request(
 ) -> Settlement:
     """Carry out a phase's request and its returns.
 
+    Leases for another phase than ``phase`` are ignored: no phase would ever return them.
     ``returns`` are the steps of ``phase`` that return what they hold and withdraw what they
     requested; ``ended`` does so for all its steps. Returns come first, so a step may return and
     request at once. A repeated request for the same lease keeps it, or its place in the queue, and
     only takes the newest ticket; a request for other tasks than before returns the old lease.
     """
     returned = set(returns)
-    requested = {want.key: want for want in wants}
+    requested = {want.key: want for want in wants if want.phase == phase}
 
     def staying(leases: Iterable[Lease]) -> Iterator[Lease]:
         for lease in leases:

@@ -120,6 +120,17 @@ class PlanSpec(CompactValue):
         description="`child`: every step is a child workflow of its phase. `inline`: steps run"
         " inside their phase, many times faster, with the same statuses, commands and names.",
     )
+    on_error: Literal["continue", "stop"] = Field(
+        default="continue",
+        description="What a step in ERROR means for the others. `continue`: they go on. `stop`:"
+        " nothing more begins, and steps that have begun are cancelled, until the step is restarted"
+        " or forced to complete; then they are done again.",
+    )
+    reentrant: bool = Field(
+        default=True,
+        description="Whether the plan may be restarted or stopped once a step of it has begun."
+        " When `false`, both are refused unless they are forced.",
+    )
     phases: tuple[PhaseSpec, ...] = Field(
         default=(),
         description="The phases in order: by name, or as a list. A plan needs one at least.",

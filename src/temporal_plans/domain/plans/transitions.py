@@ -4,10 +4,11 @@ Rules for editors: everything that changes a step's status is here, as (state, e
 nothing here knows whether the step is a workflow of its own or runs inside its phase.
 """
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, field_validator
 
 from temporal_plans.domain.plans.backoff import RETRY_INTERVAL, Backoff
 from temporal_plans.domain.plans.cause import Cause
@@ -17,6 +18,9 @@ from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
 from temporal_plans.domain.values.model import CompactValue, Duration
 from temporal_plans.domain.values.text import shortened
 from temporal_plans.domain.values.trace import ending_of
+
+KEPT_LIMIT = 4000
+"""Bytes of what a step may keep, as JSON: it is carried with the state of its plan."""
 
 
 class TaskProgress(CompactValue):
@@ -36,7 +40,8 @@ class StepState(CompactValue):
     and is cleared by a restart. ``reason`` says in words why the step does not move, and ``cause``
     is the cause, where the status does not give it. ``trace`` is the traceback of developers' code
     that failed. ``delays`` are the latest back-off delays by
-    task name.
+    task name. ``kept`` is JSON that the step's kind remembers from attempt to attempt, of at most
+    ``KEPT_LIMIT`` bytes; a restart forgets it, and so does the step's end.
     """
 
     status: Status = Status.PENDING
@@ -55,6 +60,12 @@ class StepState(CompactValue):
     started: AwareDatetime | None = None
     finished: AwareDatetime | None = None
     result: Any = None
+    kept: Any = None
+
+    @field_validator("kept")
+    @classmethod
+    def _bounded(cls, value: Any) -> Any:
+        return checked_kept(value)
 
     @property
     def shown(self) -> Status:
@@ -77,6 +88,16 @@ class StepState(CompactValue):
         """Whether it was worked on and is not complete."""
         return self.touched and not self.complete
 
+    @property
+    def at_work(self) -> bool:
+        """Whether it is under way, or waits for its next attempt or an approval."""
+        return self.begun and self.status is not Status.ERROR
+
+    @property
+    def mirrored(self) -> "StepState":
+        """The state without what only the step itself needs, as its parents mirror it."""
+        return self.but(tasks={}, kept=None)
+
     def with_texts_of(self, limit: int) -> "StepState":
         """Return the state with its reason and its failure cut to ``limit`` characters; the
         failure never to nothing, for it is why the step is in ERROR."""
@@ -91,6 +112,18 @@ class StepState(CompactValue):
     @property
     def all_errors(self) -> tuple[str, ...]:
         return (*self.errors, self.failure) if self.failure else self.errors
+
+
+def checked_kept(value: Any) -> Any:
+    """Return a value that a step may keep. Raises ValueError for one that is too large, or that is
+    no JSON."""
+    try:
+        size = len(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"kept: must be JSON ({error})") from error
+    if size > KEPT_LIMIT:
+        raise ValueError(f"kept: must be {KEPT_LIMIT} bytes at most (found {size}); keep less")
+    return value
 
 
 # The effect of a report on its task (behaviour 3.5) depends on the task's goal. RUNNING completes a
@@ -261,6 +294,7 @@ def completed(state: StepState, now: datetime, result: Any = None) -> StepState:
         cause=None,
         delayed_until=None,
         result=result,
+        kept=None,
     )
 
 
@@ -280,6 +314,19 @@ def restarted(state: StepState) -> StepState:
         attempt=0,
         errors=state.errors,
     )
+
+
+def halted(state: StepState, reason: str) -> StepState:
+    """The plan stops on an error of another step: the attempt is cancelled, and the step is done
+    again later, with what it kept."""
+    if not state.at_work:
+        return state
+    return StepState(errors=state.errors, reason=reason, cause=Cause.HALTED, kept=state.kept)
+
+
+def resumed(state: StepState) -> StepState:
+    """The plan no longer stops: a step that was halted may begin again."""
+    return with_reason(state, "") if state.cause is Cause.HALTED else state
 
 
 def delay_left(state: StepState, now: datetime) -> timedelta:

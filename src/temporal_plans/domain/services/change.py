@@ -86,7 +86,7 @@ def _plan_summary(change: PlanChange) -> str:
 
 def _fields(fields: Sequence[FieldChange]) -> list[str]:
     texts = [f"{one.path} {one.before or '(none)'} -> {one.after or '(none)'}" for one in fields]
-    return texts if len(texts) <= 3 else [*texts[:3], f"and {len(texts) - 3} more"]
+    return texts if len(texts) <= 4 else [*texts[:3], f"and {len(texts) - 3} more"]
 
 
 def _summary(change: PodChange) -> str:

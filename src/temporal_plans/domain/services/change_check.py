@@ -174,14 +174,16 @@ def _shrink(old: ServiceSpec | None, new: ServiceSpec) -> Iterator[Reason]:
             yield Reason(
                 field=f"pods.{pod.type}",
                 problem=_shrinks(pod, 0),
-                fix="keep it, or deploy it with allow-decommission: true before you remove it",
+                fix=f"keep the pod, or first deploy it with pods.{pod.type}.allow-decommission set "
+                "to true; to remove the whole service: temporal plan uninstall",
             )
         if other is not None and other.count < pod.count and not other.allow_decommission:
             yield Reason(
                 field=f"pods.{pod.type}.count",
                 problem=_shrinks(pod, other.count),
                 value=other.count,
-                fix=f"write {pod.count} or more, or allow-decommission: true beside it",
+                fix=f"set pods.{pod.type}.count to {pod.count} or more, or "
+                f"pods.{pod.type}.allow-decommission to true, and deploy again",
             )
 
 

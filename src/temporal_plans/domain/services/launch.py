@@ -2,11 +2,16 @@
 
 from datetime import datetime
 
+from pydantic import Field
+
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.tasks.launch import TaskLaunch
 from temporal_plans.domain.tasks.statuses import TaskRef
-from temporal_plans.domain.values.model import CompactValue, WorkflowId
+from temporal_plans.domain.values.model import CompactValue, Name, WorkflowId
+
+INDEX_LIMIT = 1_000_000
+"""The largest index of a pod instance: it is a part of names."""
 
 
 class LaunchTarget(CompactValue):
@@ -41,12 +46,12 @@ class LaunchIntent(CompactValue):
     """
 
     owner: WorkflowId
-    step: str
-    pod: str
-    index: int
-    config_id: str
+    step: str = Field(max_length=3000)
+    pod: Name
+    index: int = Field(ge=0, le=INDEX_LIMIT)
+    config_id: Name
     reservation: Reservation
-    tasks: tuple[TaskLaunch, ...]
+    tasks: tuple[TaskLaunch, ...] = Field(max_length=1000)
     asked: datetime | None = None
     reserved: datetime | None = None
 

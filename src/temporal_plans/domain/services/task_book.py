@@ -1,6 +1,6 @@
 """A service's task records: the newest launch of every task, and its latest status."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -24,6 +24,16 @@ LOST_AGENTS_LIMIT = 100
 """Lost agents that are remembered, the newest."""
 
 
+REPLACED_LIMIT = 200
+"""Replaced launches that are remembered although no agent has reported their end, the newest."""
+
+STRANGERS_LIMIT = 100
+"""Tasks that this service never launched, as far as it knows, and that are listed."""
+
+_ENDED = {TaskState.FINISHED, TaskState.FAILED, TaskState.KILLED, TaskState.ERROR}
+"""States that only agents report, of tasks that have ended."""
+
+
 class StatusEffect(NamedTuple):
     """The effect of a status: it changed a record, or its task must be killed."""
 
@@ -40,12 +50,19 @@ class TaskBook:
         reservations: Mapping[str, Reservation],
         overrides: Mapping[str, GoalOverride],
         lost_agents: Mapping[str, datetime],
+        replaced: Iterable[str] = (),
+        strangers: Mapping[str, TaskStatus] | None = None,
     ) -> None:
-        """``lost_agents``: the time at which each was lost last, by the pool's clock."""
+        """``lost_agents``: the time at which each was lost last, by the pool's clock.
+        ``replaced``: the ids of launches that have no record any more and that may still run.
+        ``strangers``: by task id, the last statuses of tasks that run under this service's name and
+        that it has no memory of, because its server was restored from a backup."""
         self.records = dict(records)
         self.reservations = dict(reservations)
         self.overrides = dict(overrides)
         self.lost_agents = dict(lost_agents)
+        self.replaced = dict.fromkeys(replaced)
+        self.strangers = dict(strangers or {})
 
     # --- launches ---
 
@@ -91,6 +108,7 @@ class TaskBook:
                 paused=launch.task in paused,
                 permanently_failed=name in marked,
             )
+            self._remember_replaced(self.records.get(name))
             self.records[name] = launched.after(self.records.get(name))
         return LaunchOrder(kill=kills, paused=tuple(paused), config_id=intent.config_id)
 
@@ -146,6 +164,7 @@ class TaskBook:
     def erase(self, name: str) -> None:
         """Delete a task's record; with the last of its pod, also the pod's reservation."""
         record = self.records.pop(name, None)
+        self._remember_replaced(record)
         self.overrides.pop(name, None)
         if record is not None and not self.of_pod(record.pod, record.index):
             held = self.reservation_of(record.pod, record.index)
@@ -179,19 +198,50 @@ class TaskBook:
                 found[record.task_id] = record.ref
             if _unreported(record):  # it may have been cancelled before its own kills
                 found.update({task.task_id: task for task in record.kills[:UNREPORTED_LIMIT]})
+        names = {
+            task_instance_name(intent.pod, intent.index, task.name)
+            for task in pod.tasks
+            if task.resource_set in sets
+        }
+        found.update({task.task_id: task for task in self.strangers_of(names)})
         return tuple(found.values())
 
+    def _remember_replaced(self, record: TaskRecord | None) -> None:
+        """Remember the id of a launch that loses its record, unless its agent has reported its end:
+        it may still run, and is killed when it reports."""
+        if record is None or (record.status is not None and record.status.state in _ENDED):
+            return
+        self.replaced[record.task_id] = None
+        for oldest in list(self.replaced)[:-REPLACED_LIMIT]:
+            del self.replaced[oldest]
+
+    def strangers_of(self, names: Collection[str] | None = None) -> tuple[TaskRef, ...]:
+        """Return the strangers under these names of task instances; with None, all."""
+        return tuple(
+            _ref(status)
+            for status in self.strangers.values()
+            if names is None or status.name in names
+        )
+
     def take(self, status: TaskStatus) -> StatusEffect:
-        """Keep a status. Late statuses of the newest launch are dropped; tasks of other launches
-        are zombies, to be killed."""
+        """Keep a status. Late statuses of the newest launch are dropped; tasks of replaced launches
+        are zombies, to be killed. A live task that was never recorded is a stranger: this state is
+        older than the task, and an operator decides what becomes of it."""
         record = self.records.get(status.name)
         if record is None or record.task_id != status.task_id:
             if record is not None and status.state.terminal:
                 self.records[status.name] = record.with_end_of_earlier(status)
-            if status.state.terminal or not status.agent:
+            if status.state.terminal:
+                self.strangers.pop(status.task_id, None)
+                self.replaced.pop(status.task_id, None)
                 return StatusEffect()
-            zombie = TaskRef(task_id=status.task_id, agent=status.agent, queue=status.queue)
-            return StatusEffect(zombie=zombie)
+            if not status.agent:
+                return StatusEffect()
+            if self._was_replaced(status.task_id, record):
+                return StatusEffect(zombie=_ref(status))
+            if status.task_id in self.strangers or len(self.strangers) < STRANGERS_LIMIT:
+                self.strangers[status.task_id] = status
+            return StatusEffect()
         if record.status is not None and _late(status, record.status):
             return StatusEffect()
         record = record.but(status=status)
@@ -200,10 +250,17 @@ class TaskBook:
         self.records[status.name] = record
         return StatusEffect(record=record)
 
+    def _was_replaced(self, task_id: str, record: TaskRecord | None) -> bool:
+        earlier = {launch.task_id for launch in record.earlier} if record else set[str]()
+        return task_id in self.replaced or task_id in earlier
+
     def is_unreported(self, status: TaskStatus) -> bool:
-        """Whether the status is about a recorded launch that has no status yet."""
+        """Whether the status, an agent's answer to a kill, is about a recorded launch of which the
+        agent reports nothing: it has no status yet, or the agent does not have it."""
         record = self.records.get(status.name)
-        return record is not None and record.task_id == status.task_id and record.status is None
+        if record is None or record.task_id != status.task_id:
+            return status.task_id in self.strangers
+        return record.status is None or (status.unknown and record.live)
 
     def follow(self, owner: str, task_ids: Iterable[str], now: datetime) -> tuple[TaskStatus, ...]:
         """Make this workflow the owner of these tasks, and return their latest statuses.
@@ -254,7 +311,12 @@ class TaskBook:
         )
 
     def remember_lost(self, agent: str, at: datetime) -> None:
-        """Remember that an agent was lost: a later launch may use an earlier reservation."""
+        """Remember that an agent was lost: a later launch may use an earlier reservation. Strangers
+        on it are forgotten, since no launch could wait for their end; if it comes back, it reports
+        them again."""
+        for task_id, status in list(self.strangers.items()):
+            if status.agent == agent:
+                del self.strangers[task_id]
         before = self.lost_agents.pop(agent, at)
         self.lost_agents[agent] = max(at, before)
         for oldest in list(self.lost_agents)[:-LOST_AGENTS_LIMIT]:
@@ -317,6 +379,10 @@ class TaskBook:
         if record.paused and record.live:
             return TaskState.STARTING.value  # it is being resumed
         return state.value
+
+
+def _ref(status: TaskStatus) -> TaskRef:
+    return TaskRef(task_id=status.task_id, agent=status.agent, queue=status.queue)
 
 
 def _gone(task_id: str, now: datetime) -> TaskStatus:

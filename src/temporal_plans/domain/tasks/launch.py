@@ -1,6 +1,6 @@
 """A task to start."""
 
-from temporal_plans.domain.values.model import CompactValue
+from temporal_plans.domain.values.model import CompactValue, Name
 
 
 class TaskLaunch(CompactValue):
@@ -10,6 +10,6 @@ class TaskLaunch(CompactValue):
     (behaviour 6.8).
     """
 
-    task_id: str
-    task: str
+    task_id: Name
+    task: Name
     paused: bool = False

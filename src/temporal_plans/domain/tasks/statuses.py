@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from temporal_plans.domain.values.model import AgentId, CompactValue
+from temporal_plans.domain.values.model import AgentId, CompactValue, Name
 from temporal_plans.domain.values.queues import AgentQueue
 
 
@@ -45,7 +45,7 @@ class TaskRef(CompactValue):
     """A launched task, the agent that it was launched on, and the task queue on which it can be
     killed; empty when unknown: then it can't be killed."""
 
-    task_id: str
+    task_id: Name
     agent: AgentId
     queue: AgentQueue = ""
 
@@ -56,11 +56,12 @@ class TaskStatus(CompactValue):
     ``sequence`` grows with every report of the same task id, so that a late or repeated report is
     recognized. ``ready`` is None when the task has no readiness check. ``told``: the owner of the
     task has received this report already, as the result of its launch. ``agent`` and ``queue`` are
-    those of the reporting agent.
+    those of the reporting agent. ``unknown``: the agent never had this task, or has deleted it; it
+    will not start it.
     """
 
-    task_id: str
-    name: str
+    task_id: Name
+    name: Name
     state: TaskState
     sequence: int
     at: datetime
@@ -70,3 +71,4 @@ class TaskStatus(CompactValue):
     agent: AgentId = ""
     queue: AgentQueue = ""
     told: bool = False
+    unknown: bool = False

@@ -29,6 +29,14 @@ def kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
+def file_key(model: type[BaseModel], name: str) -> str:
+    """Return the key that files have for a field of a model."""
+    aliases = model.model_config.get("alias_generator")
+    alias = aliases.validation_alias if isinstance(aliases, AliasGenerator) else None
+    key = alias(name) if alias else None
+    return key if isinstance(key, str) else kebab(name)
+
+
 class Value(BaseModel):
     """An immutable value with known keys only.
 
@@ -119,6 +127,9 @@ def build_all() -> None:
 
 WorkflowId = Annotated[str, StringConstraints(max_length=1000)]
 """Temporal refuses longer ids, so a signal to such an id would always fail."""
+
+Name = Annotated[str, StringConstraints(max_length=1000)]
+"""A name or an id that workflows carry from run to run."""
 
 AgentId = Annotated[str, StringConstraints(max_length=200)]
 """The id of an agent. Ids of activities contain it."""

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from uuid import NAMESPACE_URL, uuid5
 
+from temporal_plans.domain.values.text import listed
+
 MAX_NAME = 200
 """Characters of a plan's, phase's or step's name. Three of them and the service's name make a
 workflow id, which Temporal limits to 1,000 characters."""
@@ -58,8 +60,4 @@ def suggestion(word: str, known: Iterable[str]) -> str:
         return question
     if not options:
         return ""
-    more = len(options) - SUGGESTIONS_LIMIT
-    listed = ", ".join(sorted(options)[:SUGGESTIONS_LIMIT]) + (
-        f" and {more} more" if more > 0 else ""
-    )
-    return f"use one of: {listed}"
+    return f"use one of: {listed(sorted(options), SUGGESTIONS_LIMIT)}"

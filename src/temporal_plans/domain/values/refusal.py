@@ -34,6 +34,8 @@ class Code(StrEnum):
     """the name fits several elements"""
     IN_ERROR = "in-error"
     """the element has errors that no command removes"""
+    NOT_REENTRANT = "not-reentrant"
+    """the plan has begun, and may be restarted or stopped by force only"""
     PARAMETERS_MISSING = "parameters-missing"
     ENDING = "ending"
     """the plan is ending; its next run may take the command"""

@@ -1,7 +1,7 @@
 """Text of bounded length."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 LONGEST_TEXT = 1000
@@ -11,6 +11,14 @@ LONGEST_TEXT = 1000
 def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
     """Return the text, or its beginning and ``...``: never more than ``limit`` characters."""
     return text if len(text) <= limit else f"{text[: max(limit - 3, 0)]}..."[:limit]
+
+
+def listed(texts: Sequence[str], limit: int, separator: str = ", ") -> str:
+    """Return the texts in a line: all, or the first ``limit`` and the number of the others. A few
+    above the limit are listed, too: "and 1 more" is no shorter than the name."""
+    if len(texts) <= limit + max(1, limit // 2):
+        return separator.join(texts)
+    return f"{separator.join(texts[:limit])} and {len(texts) - limit} more"
 
 
 _VALUE_LIMIT = 80

@@ -11,7 +11,7 @@ from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.fleets.documents import DOCUMENTS, FleetDocument
 from temporal_plans.loading.forms.form import read_form
 from temporal_plans.loading.text.document import Document, read_json, read_yaml_stream
-from temporal_plans.loading.text.file import read_text
+from temporal_plans.loading.text.files import read_text
 
 SIZE_LIMIT = 10_000_000
 """Characters of a file."""

@@ -17,15 +17,15 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from temporal_plans.domain.kinds import KINDS
-from temporal_plans.domain.values.model import kebab
-from temporal_plans.domain.values.refusal import Reason
-from temporal_plans.loading.forms.complaints import (
+from temporal_plans.domain.values.complaints import (
     Location,
     complaints,
     dotted,
     model_at,
     unknown_keys,
 )
+from temporal_plans.domain.values.model import file_key
+from temporal_plans.domain.values.refusal import Reason
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -184,7 +184,8 @@ def _accepted(model: type[BaseModel] | None, key: str, placeholder: str) -> obje
     """Return a valid value for a missing required field: its first choice, or the first valid
     candidate."""
     fields = model.model_fields if model else {}
-    info = next((info for name, info in fields.items() if key in (name, kebab(name))), None)
+    names = {file_key(model, name): name for name in fields} if model else {}
+    info = fields.get(names.get(key, key))
     return placeholder if info is None else copy.deepcopy(_accepted_by(info, placeholder))
 
 

@@ -16,7 +16,7 @@ from temporal_plans.loading.services.convert import to_service
 from temporal_plans.loading.services.file import ServiceFile
 from temporal_plans.loading.services.rules import rule_problems
 from temporal_plans.loading.text.document import Document, read_yaml
-from temporal_plans.loading.text.file import read_text
+from temporal_plans.loading.text.files import read_text
 from temporal_plans.loading.text.mustache import render
 
 Templates = Callable[[str], str]

@@ -1,41 +1,39 @@
 """YAML and JSON texts as plain values, read strictly, with the line of every entry.
 
 Strict: one document, no duplicate keys, no tags, text keys only. The implicit types of YAML 1.1 are
-not used (``no`` is text, ``12:30`` is text). Merge keys (``<<``) and aliases work, within limits.
+used on demand only (else ``no`` is text). Merge keys (``<<``) and aliases work, within limits.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import yaml
 from yaml.reader import Reader, ReaderError
 
 from temporal_plans.domain.values.refusal import Reason, SpecError
+from temporal_plans.domain.values.text import as_text
+from temporal_plans.loading.text import plain_scalars
 
 if TYPE_CHECKING:
     from yaml import SafeLoader as _SafeLoader
 else:  # the C parser is ten times as fast, and plans may be long
     _SafeLoader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-Scalars = Literal["text", "typed"]
+Scalars = Literal["text", "typed", "yaml-1.1"]
 """``text``: every scalar but null stays a text, for schemas that have their own types (``1.20`` may
 be a version), and none may have a zero byte. ``typed``: numbers and booleans of YAML 1.2's core
-schema, as in JSON; texts may be data of any kind."""
+schema, as in JSON; texts may be data of any kind. ``yaml-1.1``: as Go programs read YAML
+(``plain_scalars.yaml_1_1``): keys that are numbers or booleans become texts, and of two equal keys
+the last has precedence, though it is a problem."""
 
 DEPTH_LIMIT = 100
 NODE_LIMIT = 200_000
 """Limits for texts in which aliases multiply the values."""
 
 _TAGS = "tag:yaml.org,2002:"
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_TRUE = frozenset({"true", "True", "TRUE"})
-_FALSE = frozenset({"false", "False", "FALSE"})
-_INT = re.compile(r"[-+]?[0-9]+")
-_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _UNREADABLE = re.compile(Reader.NON_PRINTABLE.pattern + "|[\ud800-\udfff]")
 
 
@@ -45,12 +43,14 @@ class Document:
 
     ``value`` has dicts with text keys, lists and scalars. ``lines`` maps the path of an entry
     (``pods.hello.count``; list items by number, and by name if they have one) to its line, from 1.
-    ``problems`` are faults that left the rest readable.
+    ``problems`` are faults that left the rest readable. ``plain`` maps the paths of entries that
+    YAML 1.1 made numbers or booleans to their text in the file.
     """
 
     value: object
     lines: Mapping[str, int]
     problems: tuple[Reason, ...] = ()
+    plain: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def line(self, path: str) -> int | None:
         """Return the line of an entry, or of the closest entry around it with a known line."""
@@ -64,7 +64,7 @@ class Document:
 def read_yaml(text: str, *, scalars: Scalars, source: str) -> Document:
     """Read the single YAML document of a text. Raises SpecError when it can't be read at all."""
     try:
-        root = _compose(text)
+        root = _compose(text, scalars)
         builder = _Builder(scalars)
         value = None if root is None else builder.build(root, "", 0)
     except yaml.YAMLError as error:
@@ -77,7 +77,7 @@ def read_yaml(text: str, *, scalars: Scalars, source: str) -> Document:
         raise SpecError([_empty(text)], source=source)
     if scalars == "text":
         builder.problems += _zero_bytes(value, "", builder.lines)
-    return Document(value, builder.lines, tuple(builder.problems))
+    return Document(value, builder.lines, tuple(builder.problems), builder.plain)
 
 
 def read_yaml_stream(text: str, *, source: str) -> tuple[Document, ...]:
@@ -142,6 +142,19 @@ class _Loader(_SafeLoader):
     yaml_implicit_resolvers = {}
 
 
+_PLAIN = _TAGS + "plain"
+_COLLECTIONS: Mapping[type[yaml.Node], str] = {yaml.SequenceNode: "seq", yaml.MappingNode: "map"}
+
+
+class _PlainLoader(_Loader):
+    """Tells plain scalars from those with quotes or the tag ``!!str``."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode and implicit[0]:
+            return _PLAIN
+        return _TAGS + ("str" if kind is yaml.ScalarNode else _COLLECTIONS[kind])
+
+
 class _UnsupportedYaml(yaml.MarkedYAMLError):
     """The text is YAML that is not supported here."""
 
@@ -149,8 +162,8 @@ class _UnsupportedYaml(yaml.MarkedYAMLError):
         super().__init__(problem=fault, problem_mark=node.start_mark)
 
 
-def _compose(text: str) -> yaml.Node | None:
-    loader = _Loader(text)
+def _compose(text: str, scalars: Scalars) -> yaml.Node | None:
+    loader = _PlainLoader(text) if scalars == "yaml-1.1" else _Loader(text)
     try:
         return loader.get_single_node()
     finally:
@@ -204,6 +217,7 @@ class _Builder:
     scalars: Scalars
     lines: dict[str, int] = field(default_factory=dict[str, int])
     problems: list[Reason] = field(default_factory=list[Reason])
+    plain: dict[str, str] = field(default_factory=dict[str, str])
     _open: set[int] = field(default_factory=set[int])
     _built: int = 0
 
@@ -248,13 +262,31 @@ class _Builder:
             elif key.value == "<<" and not key.style:
                 for name, entry in self._merged(value, path, depth).items():
                     merged.setdefault(name, entry)
-            elif key.value in entries:
-                self.problems.append(_duplicate(_join(path, str(key.value)), _line(key)))
             else:
-                name = str(key.value)
-                self.lines.setdefault(_join(path, name), _line(key))
-                entries[name] = self.build(value, _join(path, name), depth + 1)
+                self._entry(entries, key, value, path, depth)
         return {**merged, **entries} if merged else entries
+
+    def _entry(
+        self,
+        entries: dict[str, object],
+        key: yaml.ScalarNode,
+        value: yaml.Node,
+        path: str,
+        depth: int,
+    ) -> None:
+        name = self._key(key)
+        if name in entries:
+            self.problems.append(_duplicate(_join(path, name), _line(key)))
+            if self.scalars != "yaml-1.1":
+                return
+        self.lines.setdefault(_join(path, name), _line(key))
+        entries[name] = self.build(value, _join(path, name), depth + 1)
+
+    def _key(self, key: yaml.ScalarNode) -> str:
+        text = str(key.value)
+        if key.tag != _PLAIN:
+            return text
+        return str(as_text(plain_scalars.yaml_1_1(text)))
 
     def _merged(self, node: yaml.Node, path: str, depth: int) -> dict[str, object]:
         """Return the entries of a merge key: of a mapping, or of a list of them, in which the first
@@ -274,13 +306,26 @@ class _Builder:
         return entries
 
     def _scalar(self, node: yaml.ScalarNode, path: str) -> object:
-        self._check_tag(node, "str", path)
         text = str(node.value)
+        if self.scalars == "yaml-1.1":
+            return self._scalar_1_1(node, text, path)
+        self._check_tag(node, "str", path)
         if node.style:
             return text
-        if text in _NULL:
+        if text in plain_scalars.NULL:
             return None
-        return _typed(text) if self.scalars == "typed" else text
+        return plain_scalars.core(text) if self.scalars == "typed" else text
+
+    def _scalar_1_1(self, node: yaml.ScalarNode, text: str, path: str) -> object:
+        if node.tag != _PLAIN:
+            self._check_tag(node, "str", path)
+            return text
+        if text in plain_scalars.NULL:
+            return None
+        value = plain_scalars.yaml_1_1(text)
+        if not isinstance(value, str):
+            self.plain[path] = text
+        return value
 
     def _check_tag(self, node: yaml.Node, expected: str, path: str) -> None:
         if node.tag == _TAGS + expected:
@@ -308,20 +353,7 @@ class _Builder:
 
 
 def _is_null(key: yaml.ScalarNode) -> bool:
-    return not key.style and key.value in _NULL
-
-
-def _typed(text: str) -> object:
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
-    if _INT.fullmatch(text) and len(text) < 100:
-        return int(text)
-    if _BASED.fullmatch(text) and len(text) < 100:
-        return int(text, 0)
-    if _FLOAT.fullmatch(text):
-        number = float(text)
-        return number if abs(number) != float("inf") else text
-    return text
+    return not key.style and key.value in plain_scalars.NULL
 
 
 def _duplicate(path: str, line: int | None) -> Reason:

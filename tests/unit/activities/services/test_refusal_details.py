@@ -73,6 +73,15 @@ async def test_an_update_that_the_service_refuses() -> None:
     assert await _failure(_upkeep(refused).erase_task, erase) == BUSY
 
 
+@pytest.mark.parametrize("type", ["UnprocessedUpdate", "AcceptedUpdateCompletedWorkflow"])
+async def test_an_update_that_the_service_has_not_seen_is_retried(type: str) -> None:
+    """The connection of the worker broke while it had the update."""
+    lost = WorkflowUpdateFailedError(ApplicationError("no worker processed it", type=type))
+    erase = EraseInput(service="service/s", task="web-0-server")
+    with pytest.raises(WorkflowUpdateFailedError):
+        await ActivityEnvironment().run(_upkeep(lost).erase_task, erase)
+
+
 async def test_a_service_that_does_not_run() -> None:
     gone = RPCError("no such workflow", RPCStatusCode.NOT_FOUND, b"")
     erase = EraseInput(service="service/s", task="web-0-server")

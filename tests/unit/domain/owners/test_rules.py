@@ -42,6 +42,8 @@ BACKUP = PlanSpec(
 )
 OWNER = OwnerSituation("service shop", False, ("backup", "recovery"), {"backup": BACKUP})
 GIVEN = {"LABEL": "a"}
+ONCE = OWNER._replace(startable={"backup": BACKUP.but(reentrant=False)})
+PART = Command(phase="copy")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,9 @@ GIVEN = {"LABEL": "a"}
     [
         pytest.param("backup", Verb.START, Command(parameters=GIVEN), OWNER, None, id="start"),
         pytest.param("backup", Verb.RESTART, Command(phase="copy"), OWNER, None, id="restart"),
+        pytest.param("backup", Verb.RESTART, Command(), ONCE, None, id="all-of-it-again"),
+        pytest.param("backup", Verb.RESTART, PART, ONCE, Code.NOT_REENTRANT, id="a-part-again"),
+        pytest.param("backup", Verb.RESTART, PART.but(force=True), ONCE, None, id="by-force"),
         pytest.param("bakcup", Verb.START, Command(), OWNER, Code.NOT_FOUND, id="unknown"),
         pytest.param(
             "backup",

@@ -85,6 +85,17 @@ def test_pods_cannot_shrink(
     assert problems(old, new) == expected
 
 
+def test_the_fix_for_pods_that_shrink_names_keys_and_values() -> None:
+    two, one, none = (service(pod("a", 2)), service(pod("a", 1)), service(pod("b", 1)))
+    [fewer] = refusals(two, one, deployed_once=False)
+    assert fewer.fix == (
+        "set pods.a.count to 2 or more, or pods.a.allow-decommission to true, and deploy again"
+    )
+    [gone] = refusals(two, none, deployed_once=False)
+    assert "pods.a.allow-decommission set to true" in gone.fix
+    assert "temporal plan uninstall" in gone.fix
+
+
 def on(*networks: str) -> ServiceSpec:
     return service(pod("a", 1, networks=tuple(NetworkSpec(name=name) for name in networks)))
 

@@ -10,7 +10,13 @@ from builders.services import pod, service, task
 from builders.tasks import by_name, record_of
 from temporal_plans.domain.plans.leases import Lease, LeaseState
 from temporal_plans.domain.services.launch import LaunchIntent, LaunchTarget
-from temporal_plans.domain.services.task_book import TaskBook
+from temporal_plans.domain.services.records import EARLIER_LIMIT
+from temporal_plans.domain.services.task_book import (
+    REPLACED_LIMIT,
+    STRANGERS_LIMIT,
+    StatusEffect,
+    TaskBook,
+)
 from temporal_plans.domain.services.unreported import REPORT_TIMEOUT
 from temporal_plans.domain.tasks.launch import TaskLaunch
 from temporal_plans.domain.tasks.statuses import TaskRef, TaskState, TaskStatus
@@ -60,15 +66,84 @@ def test_a_lease_of_another_task_of_the_pod_keeps_nothing_alive() -> None:
     assert len(lost) == 1
 
 
-def test_a_task_that_must_be_killed_has_the_queue_that_its_status_names() -> None:
-    known = tasks()
+def relaunched(known: TaskBook, number: int) -> TaskRef:
+    """Record a launch; return it as its agent's statuses name it."""
+    launched(known, number)
+    return TaskRef(task_id=f"svc__hello-0-server__{number}", agent="a0", queue="queue-a0")
+
+
+def reported(task: TaskRef, state: TaskState = TaskState.RUNNING) -> TaskStatus:
     assert RUNNING is not None
-    strange = RUNNING.but(task_id="svc__hello-0-server__9", agent="a0", queue="queue-a0")
-    zombie = TaskRef(task_id=strange.task_id, agent="a0", queue="queue-a0")
-    assert known.take(strange).zombie == zombie
-    assert known.take(strange.but(queue="")).zombie == zombie.but(queue="")
-    assert known.take(strange.but(agent="")).zombie is None
-    assert known.take(strange.but(state=TaskState.KILLED)).zombie is None
+    return RUNNING.but(task_id=task.task_id, agent=task.agent, queue=task.queue, state=state)
+
+
+def test_a_replaced_launch_that_reports_is_killed_on_the_queue_that_its_status_names() -> None:
+    known = tasks()
+    old = relaunched(known, 8)
+    for number in range(9, 9 + 2 * EARLIER_LIMIT):
+        relaunched(known, number)
+    assert known.take(reported(old)).zombie == old
+    assert known.take(reported(old.but(queue=""))).zombie == old.but(queue="")
+    assert known.take(reported(old.but(agent=""))).zombie is None
+    assert known.take(reported(old, TaskState.KILLED)).zombie is None
+    assert not known.strangers
+
+
+def test_an_erased_task_that_reports_is_killed() -> None:
+    known = tasks()
+    old = relaunched(known, 8)
+    known.erase("hello-0-server")
+    assert known.take(reported(old)).zombie == old
+
+
+def test_a_task_that_was_never_launched_is_listed_until_it_ends() -> None:
+    """This state may be older than the task: its server was restored from a backup."""
+    known = tasks()
+    relaunched(known, 8)
+    stranger = TaskRef(task_id="svc__hello-0-server__99", agent="a0", queue="queue-a0")
+    assert known.take(reported(stranger)) == StatusEffect()
+    assert known.strangers_of() == (stranger,) == known.strangers_of(["hello-0-server"])
+    assert known.strangers_of(["hello-1-server"]) == ()
+    assert known.is_unreported(reported(stranger, TaskState.KILLED))
+    known.take(reported(stranger, TaskState.KILLED))
+    assert known.strangers_of() == ()
+
+
+def test_a_launch_ends_what_runs_in_its_place() -> None:
+    """A deployment or an operator asked for it; recovery asks for none beside a stranger."""
+    known = tasks()
+    stranger = TaskRef(task_id="svc__hello-0-server__99", agent="a0", queue="queue-a0")
+    known.take(reported(stranger))
+    relaunched(known, 100)
+    assert stranger in known.records["hello-0-server"].kills
+
+
+def test_strangers_on_an_agent_that_is_lost_are_forgotten() -> None:
+    known = tasks()
+    for agent in ("a0", "a1"):
+        known.take(reported(TaskRef(task_id=f"svc__hello-0-server__{agent}", agent=agent)))
+    known.remember_lost("a0", NOW)
+    assert [task.agent for task in known.strangers_of()] == ["a1"]
+
+
+def test_what_is_remembered_of_launches_is_bounded() -> None:
+    known = tasks()
+    for number in range(REPLACED_LIMIT + 10):
+        relaunched(known, number)
+        known.take(reported(TaskRef(task_id=f"svc__hello-0-server__x{number}", agent="a0")))
+    assert len(known.replaced) == REPLACED_LIMIT
+    assert len(known.strangers) == STRANGERS_LIMIT
+
+
+def test_an_answer_to_a_kill_counts_when_the_agent_has_no_such_task() -> None:
+    """Then it reports nothing else."""
+    known = tasks(RUNNING)
+    assert RUNNING is not None
+    answer = RUNNING.but(state=TaskState.KILLED, sequence=1_700_000_000)
+    assert not known.is_unreported(answer)
+    assert known.is_unreported(answer.but(unknown=True))
+    known.take(answer.but(unknown=True))
+    assert not known.records["hello-0-server"].live
 
 
 def test_what_is_lost_keeps_the_queue_of_its_agent() -> None:

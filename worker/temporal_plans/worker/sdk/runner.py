@@ -19,6 +19,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporal_plans.worker.sdk.empty_activation import EmptyActivation
 from temporal_plans.worker.sdk.final_command import OneFinalCommand
 from temporal_plans.worker.sdk.interruption import Interruption
+from temporal_plans.worker.sdk.message_input import MessageInput
 from temporal_plans.worker.sdk.patch import Evict, Patch, Run
 from temporal_plans.worker.sdk.payload_contexts import NoPayloadContexts
 from temporal_plans.worker.sdk.query_ahead import QueryAhead
@@ -30,6 +31,7 @@ PATCHES: tuple[type[Patch], ...] = (
     QueryAhead,  # refuses activations, which no patch below may then see
     EmptyActivation,
     OneFinalCommand,
+    MessageInput,
     StartInput,  # sees the SDK's own completion of the first activation
 )
 """From the outermost to the one around the SDK's instance: an activation passes them downwards, its

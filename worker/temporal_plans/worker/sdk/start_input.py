@@ -8,16 +8,12 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.converter import (
-    PayloadConverter,
-    WithSerializationContext,
-    WorkflowSerializationContext,
-)
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 
 from temporal_plans.worker.sdk.jobs import failed_answers
 from temporal_plans.worker.sdk.patch import Patch, Run
+from temporal_plans.worker.sdk.payloads import converter_of
 
 _NULL = b"binary/null"
 """The encoding of null, whatever the data converter."""
@@ -125,7 +121,7 @@ def _unreadable(details: WorkflowInstanceDetails, payloads: Sequence[Payload]) -
     to; empty when the type is right."""
     expected = _input_type(details)
     try:
-        values = _converter(details).from_payloads(payloads, [expected] * len(payloads))
+        values = converter_of(details).from_payloads(payloads, [expected] * len(payloads))
     except Exception as error:
         encoding = payloads[0].metadata.get("encoding", b"").decode(errors="replace")
         return f"{encoding or 'no encoding'}, which can't be decoded: {error}"
@@ -144,14 +140,6 @@ def _is_instance(value: object, expected: Any) -> bool:
         return True
 
 
-def _converter(details: WorkflowInstanceDetails) -> PayloadConverter:
-    converter = details.payload_converter_factory()
-    if not isinstance(converter, WithSerializationContext):
-        return converter
-    info = details.info
-    return converter.with_context(WorkflowSerializationContext(info.namespace, info.workflow_id))
-
-
 def _failure(details: WorkflowInstanceDetails, found: str) -> Failure:
     error = ApplicationError(
         f"input: {details.defn.name} takes one JSON object (found {found}); pass exactly one,"
@@ -160,5 +148,5 @@ def _failure(details: WorkflowInstanceDetails, found: str) -> Failure:
         non_retryable=True,
     )
     failure = Failure()
-    details.failure_converter_class().to_failure(error, _converter(details), failure)
+    details.failure_converter_class().to_failure(error, converter_of(details), failure)
     return failure

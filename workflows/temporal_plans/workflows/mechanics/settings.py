@@ -21,6 +21,9 @@ class EngineSettings:
     leave_timeout: timedelta = timedelta(seconds=20)
     """How long a phase that is ended early may take to leave its steps; then it is cancelled."""
 
+    launch_report_delay: timedelta = timedelta(seconds=1)
+    """How long a step that has just launched its tasks waits before it reports that alone."""
+
     check_interval: timedelta = timedelta(seconds=60)
     """The time between checks that open plans still run: a terminated plan sends no report."""
 

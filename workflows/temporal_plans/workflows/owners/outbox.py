@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable
 from temporal_plans.messages.owners import Message, Unsent
 from temporal_plans.workflows.mechanics.handlers import send_signal
 
+SIGNALS_LIMIT = 1000
+"""Signals in flight; the server takes 2,000 of one workflow, and refuses its tasks when there are
+more."""
+
 
 class Outbox:
     """Sends messages in order for each receiver, one signal in flight to each.
@@ -23,6 +27,7 @@ class Outbox:
         self._queues: dict[str, list[Unsent]] = defaultdict(list)
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._held: set[str] = set()
+        self._slots = asyncio.Semaphore(SIGNALS_LIMIT)
         self._on_sent = on_sent
         self._closed = False
         for message in unsent:
@@ -76,7 +81,8 @@ class Outbox:
     async def _send(self, receiver: str) -> None:
         queue = self._queues[receiver]
         while queue and not self._closed and receiver not in self._held:
-            await send_signal(receiver, queue[0].signal, queue[0].message)
+            async with self._slots:
+                await send_signal(receiver, queue[0].signal, queue[0].message)
             if not self._closed:
                 queue.pop(0)
         if not queue:

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 from temporalio import workflow
+from temporalio.common import RawValue
 
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.domain.constraints.rule import first_refusal
@@ -25,12 +26,14 @@ from temporal_plans.domain.owners.admission import (
 from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.domain.plans.commands import Command, Outcome, Result
 from temporal_plans.domain.plans.plan import PlanSpec
+from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.messages.owners import (
     OwnerState,
     PlanBegin,
     PlanRecord,
     StartPlan,
+    UninstallMessage,
     UninstallRequest,
 )
 from temporal_plans.messages.plans import CommandLog, FirstCommand, PlanInput, PlanReport
@@ -48,6 +51,7 @@ LOST_PLAN_RETRY_INTERVAL = timedelta(seconds=10)
 """The pause before a plan that must always run is started again."""
 
 DEFAULT_UNINSTALL = UninstallRequest()
+DEFAULT_UNINSTALL_MESSAGE = UninstallMessage()
 
 
 class Owner:
@@ -62,6 +66,9 @@ class Owner:
 
     removal_plan: ClassVar[str] = "deploy"
     """The plan that removes everything when the owner is uninstalled."""
+
+    commands: ClassVar[tuple[str, ...]] = ("uninstall",)
+    """The signals that people send to this kind of owner."""
 
     # --- hooks --------------------------------------------------------------------------------
 
@@ -323,8 +330,11 @@ class Owner:
         return outcome
 
     @workflow.signal(name="uninstall", description="Remove everything permanently.")
-    def on_uninstall(self, request: UninstallRequest = DEFAULT_UNINSTALL) -> None:
-        self.begin_uninstall(request, via="signal")
+    def on_uninstall(self, request: UninstallMessage = DEFAULT_UNINSTALL_MESSAGE) -> None:
+        if request.malformed:
+            self.record_problem("uninstall", request.malformed)
+        else:
+            self.begin_uninstall(request, via="signal")
 
     def begin_uninstall(self, request: UninstallRequest, *, via: str) -> Outcome:
         """Start the removal plan, and supersede all others."""
@@ -369,3 +379,7 @@ class Owner:
         if trace:
             workflow.logger.error("%s: %s\n%s", name, text, trace)
         self.log.problem(name, text, now=workflow.now(), trace=trace)
+
+    @workflow.signal(dynamic=True, description="Signals with unknown names are kept in the log.")
+    def on_unknown_signal(self, name: str, args: Sequence[RawValue]) -> None:
+        self.record_problem(name, f"unknown signal {name}; {suggestion(name, self.commands)}")

@@ -181,6 +181,8 @@ class OwnedPlans:
             status=report.status,
             open=report.open,
             superseded=report.superseded,
+            resting=report.resting,
+            stopped=report.stopped,
             changed=workflow.now(),
         )
         self._record_status(report)

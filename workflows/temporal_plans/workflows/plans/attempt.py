@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.kinds.work import Work
@@ -84,6 +85,20 @@ class StepAttempt:
 
     def substituted(self, value: Any) -> Any:
         return substitute(value, self.arguments)
+
+    @property
+    def kept(self) -> Any:
+        """What an earlier attempt kept since the step's last restart; None without it."""
+        return self.state.kept
+
+    def keep(self, value: Any) -> None:
+        """Keep JSON for later attempts. Raises ApplicationError, which fails the step, for a value
+        that is no JSON or larger than ``KEPT_LIMIT`` bytes."""
+        try:
+            kept = transitions.checked_kept(value)
+        except ValueError as error:
+            raise ApplicationError(str(error), type="NotKept", non_retryable=True) from None
+        self.set(self.state.but(kept=kept))
 
     def say(self, reason: str, cause: Cause | None = None) -> None:
         """Set the step's reason: what it waits for or does now."""

@@ -44,6 +44,7 @@ class CommandLogger:
                 parameters={
                     k: shortened(v, _VALUE_SIZE_LIMIT) for k, v in command.parameters.items()
                 },
+                force=command.force,
                 by=command.by,
                 reason=command.reason,
                 mark=command.mark,

@@ -71,9 +71,12 @@ class StepMachine:
         """Apply an order: a new state, the permission to begin, or the request to leave."""
         self._permitted = order.permitted
         self.leaving = order.leave
-        if order.state is not None:
+        state = order.state
+        if order.halt and self.state.at_work:
+            state = transitions.halted(self.state, order.halt)
+        if state is not None:
             self._epoch += 1
-            self.set(order.state)
+            self.set(state)
 
     def report(self, statuses: Iterable[TaskStatus]) -> None:
         """Apply statuses of the step's tasks. Those of other launches are ignored, except for the

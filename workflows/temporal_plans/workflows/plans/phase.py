@@ -13,7 +13,7 @@ from temporalio import workflow
 from temporal_plans.activities.mechanics.failure_text import typed_failure_text
 from temporal_plans.domain.plans.board import PhaseBoard
 from temporal_plans.domain.plans.cause import Cause
-from temporal_plans.domain.plans.commands import apply_order
+from temporal_plans.domain.plans.commands import OrderVerb, apply_order
 from temporal_plans.domain.plans.history_rollover import HistoryRollover
 from temporal_plans.domain.plans.plan import STEPS_AT_ONCE
 from temporal_plans.domain.plans.selection import StrategyFailed
@@ -67,6 +67,7 @@ class Phase:
             input.state,
             seed=input.seed,
             strategies=self._registry.all_strategies,
+            stops_on_error=input.stops_on_error,
         )
         self._arguments = dict(input.arguments)
         self._permitted = input.permitted
@@ -164,6 +165,7 @@ class Phase:
         """Start the steps that the strategy picks, and revoke the permission of others."""
         if should_continue_as_new(self._input.history_limit):
             self._rollover.begin(workflow.now())
+        self._follow_halt()
         self._end_delays()
         candidates = self._board.candidates() if self._permitted else []
         chosen = {*candidates, *self._board.approvals()}  # a step that waits for approval has begun
@@ -186,6 +188,20 @@ class Phase:
         kept = (i for i in delayed if self._input.spec.steps[i].work.keeps_its_place)
         self._leases.return_others({*ready, *kept, *self._running})
         self._leases.request([i for i in ready if i not in self._running])
+
+    def _follow_halt(self) -> None:
+        """Halt the other steps while a step is in ERROR, where the plan stops on errors. A halt by
+        another phase is an order of the plan, and over when the plan permits work again."""
+        if reason := self._board.halt_reason:
+            self._halted(self._board.halt(reason), reason)
+        elif self._permitted:
+            self._unreported.update(self._board.resume())
+
+    def _halted(self, indexes: Iterable[int], reason: str) -> None:
+        for index in indexes:
+            self._unreported.add(index)
+            if index in self._running:
+                self._running[index].halt(f"halted: {reason}")
 
     def _room(self) -> int:
         """Return how many steps may be started now. An activation has one time."""
@@ -237,7 +253,7 @@ class Phase:
             on_end=self._step_ended,
         )
         if not self._input.inline:
-            self._set(index, assumed(spec, state, workflow.now()))
+            self._set(index, assumed(spec, state, workflow.now(), self._input.reserving))
 
     # --- changes of steps ---
 
@@ -245,6 +261,7 @@ class Phase:
         if self._board.set(index, state):
             self._unreported.add(index)
             self._dirty = True
+            self._urgent = self._urgent or self._board.halted  # the plan has to stop at once
 
     def _step_changed(self, index: int, state: StepState) -> None:
         self._set(index, state)
@@ -282,7 +299,7 @@ class Phase:
                 order=self._order,
                 interrupted=self._board.interrupted,
                 gate=self._board.gate,
-                steps={i: self._board.steps[i].but(tasks={}) for i in sorted(changed)},
+                steps={i: self._board.steps[i].mirrored for i in sorted(changed)},
             )
             if not await send_signal(self._parent, "phase_changed", delta):
                 self._unreported |= changed
@@ -301,8 +318,12 @@ class Phase:
         if orders.arguments is not None:
             self._arguments = dict(orders.arguments)
         for order in orders.orders:
-            for index in apply_order(self._board, order, workflow.now()):
-                self._apply_ordered(index)
+            changed = apply_order(self._board, order, workflow.now())
+            if order.verb is OrderVerb.HALT:
+                self._halted(changed, order.reason)
+            else:
+                for index in changed:
+                    self._apply_ordered(index)
         if orders.number > self._order:
             self._order, self._urgent = orders.number, True
         self._dirty = True

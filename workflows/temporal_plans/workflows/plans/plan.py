@@ -28,6 +28,7 @@ from temporal_plans.domain.plans.commands import (
     apply_plan,
     decide,
     find_element,
+    halt_orders,
 )
 from temporal_plans.domain.plans.explain import ElementQuery, Explanations, explain
 from temporal_plans.domain.plans.history_rollover import HistoryRollover
@@ -108,7 +109,7 @@ class Plan(PlanVerbs):
         self._reports = PlanReports(self._board, self._revisions, engine.context)
         self._leased = dict(engine.leased)
         self._releasing: set[str] = set()
-        self._begun = self._end_reported = False
+        self._begun = self._end_reported = self._halted = False
         self._dirty = True
         self._last_timeout = workflow.now()
 
@@ -254,10 +255,25 @@ class Plan(PlanVerbs):
             # Validators of updates depend on the phases that exist, and the time of an activation
             # with only signals may differ in a replay (worker.sdk.empty_activation).
             self._revisions.drop_expired(self._running, self._last_timeout)
+        self._follow_halt()
         try:
             self._follow_strategy()
         except StrategyFailed as failure:
             self._interrupt_failed(failure)
+
+    def _follow_halt(self) -> None:
+        """Halt the other phases when a step fails and the plan stops on errors; resume them when no
+        step is in ERROR any more."""
+        if self._board.halted == self._halted:
+            return
+        self._halted = self._board.halted
+        self._permit()  # before the orders: steps that are halted must not start again
+        if self._halted:
+            self._dispatch(halt_orders(self._board), None)
+            return
+        for phase, number in zip(self._board.phases, self._board.numbers, strict=True):
+            if number not in self._running:
+                phase.resume()
 
     def _interrupt_failed(self, failure: StrategyFailed) -> None:
         """Interrupt the plan after its developer's strategy failed, until an operator continues it.
@@ -316,6 +332,8 @@ class Plan(PlanVerbs):
             spec=phase.spec,
             state=phase.state,
             inline=self._input.steps == "inline",
+            reserving=True,
+            stops_on_error=self._input.on_error == "stop",
             permitted=permitted,
             arguments=self._arguments,
             backoff=self._input.backoff,

@@ -19,11 +19,14 @@ REPORT_INTERVAL = timedelta(milliseconds=300)
 
 
 class _Summary(NamedTuple):
-    """The fields whose change is reported. Only a standing plan reports phases and revisions."""
+    """The fields whose change is reported. Only a standing plan reports phases and revisions, and
+    only an owner that follows it hears of a rest."""
 
     status: Status
     incomplete: tuple[str, ...] = ()
     revision: int = 0
+    resting: bool = False
+    stopped: bool = False
 
 
 class PlanReports:
@@ -54,7 +57,7 @@ class PlanReports:
             await workflow.wait_condition(lambda: task.over or self._has_changed())
             early = self._not_before - workflow.now()
             if early > timedelta(0):
-                await wait_or_timeout(lambda: task.over, early)
+                await wait_or_timeout(lambda: task.over or self._board.halted, early)
             if task.over:
                 return
             if not self._has_changed():  # it has completed, or changed back
@@ -74,9 +77,13 @@ class PlanReports:
         return not ends and self._summary() != self._last_reported
 
     def _summary(self) -> _Summary:
-        if not self._board.standing:
-            return _Summary(self._board.status)
-        return _Summary(self._board.status, self._revisions.incomplete, self._revisions.number)
+        board = self._board
+        summary = _Summary(board.status)
+        if board.standing:
+            summary = _Summary(board.status, self._revisions.incomplete, self._revisions.number)
+        if self._context is None or not self._context.follows_rest:
+            return summary
+        return summary._replace(resting=board.resting, stopped=board.is_stopped)
 
     async def _send(self, summary: _Summary, *, open: bool, superseded: bool = False) -> None:
         if self._context is None:
@@ -94,5 +101,7 @@ class PlanReports:
                 revision=summary.revision,
                 run_id=workflow.info().run_id,
                 forced=() if open else self._board.forced,
+                resting=self._board.resting,
+                stopped=self._board.is_stopped,
             )
             await send_signal(self._context.workflow_id, "plan_changed", report)

@@ -27,6 +27,7 @@ class RunningStep(Protocol):
 
     def permit(self, permitted: bool, *, leave: bool) -> None: ...
     def order(self, order: StepOrder) -> None: ...
+    def halt(self, reason: str) -> None: ...
     def report(self, statuses: Iterable[TaskStatus]) -> None: ...
     def offer(self, reservation: Reservation | None) -> None: ...
     def lose_agent(self, agent: str, at: datetime) -> None: ...
@@ -52,6 +53,7 @@ def run_child(
         StepInput(
             index=index,
             token=new_token(),
+            reserving=phase.reserving,
             spec=spec,
             state=state,
             arguments=arguments,
@@ -118,6 +120,10 @@ class _Child:
         self._state = order.state or self._state
         self._orders += 1
         self._send(order.but(leave=self._leaving, number=self._orders))
+
+    def halt(self, reason: str) -> None:
+        self._permitted = False
+        self._send(StepOrder(permitted=False, leave=self._leaving, halt=reason))
 
     def cancel(self) -> None:
         self._task.cancel()
@@ -212,6 +218,10 @@ class _Inline:
         permitted, leave = order.permitted, self._last_permission[1]
         self._last_permission = permitted, leave
         self._machine.order(order.but(leave=leave))
+
+    def halt(self, reason: str) -> None:
+        self._last_permission = False, self._last_permission[1]
+        self._machine.order(StepOrder(permitted=False, leave=self._last_permission[1], halt=reason))
 
     def report(self, statuses: Iterable[TaskStatus]) -> None:
         self._machine.report(statuses)

@@ -10,13 +10,18 @@ from temporal_plans.domain.kinds.work import Begins
 from temporal_plans.domain.plans.board import element_id
 from temporal_plans.domain.plans.plan import StepSpec
 from temporal_plans.domain.plans.status import Status
-from temporal_plans.domain.plans.transitions import StepState, begun, releasing, working
+from temporal_plans.domain.plans.transitions import StepState, begun, prepared, releasing, working
 from temporal_plans.messages.plan_views import StepView, step_view
 from temporal_plans.messages.plans import StepDelta, StepInput, StepOrder, StepResult
 from temporal_plans.messages.pools import AgentLostMessage, OfferedMessage
 from temporal_plans.messages.tasks import TaskStatuses
 from temporal_plans.workflows.mechanics.externs import require_parent, require_plugin
-from temporal_plans.workflows.mechanics.handlers import send_signal, should_continue_as_new
+from temporal_plans.workflows.mechanics.handlers import (
+    send_signal,
+    should_continue_as_new,
+    wait_or_timeout,
+)
+from temporal_plans.workflows.mechanics.settings import engine_settings
 from temporal_plans.workflows.plans.attempt import StepPlace
 from temporal_plans.workflows.plans.machine import StepMachine
 from temporal_plans.workflows.plans.registry import registry
@@ -31,7 +36,9 @@ class Step:
         self._input = input
         info = workflow.info()
         self._parent = info.parent.workflow_id if info.parent else ""
-        self._last_reported = _reported_fields(assumed(input.spec, input.state, workflow.now()))
+        start = assumed(input.spec, input.state, workflow.now(), input.reserving)
+        self._last_reported = _reported_fields(start)
+        self._reserves = input.reserving and input.spec.work.begins is Begins.RESERVING
         self._reporting = False
         self._order = input.order
         self._rollover = False
@@ -83,9 +90,11 @@ class Step:
 
     async def _report(self) -> None:
         """Send one signal at a time, with the newest state."""
+        if self._reserves:
+            await self._launch_settled()
         while (fields := _reported_fields(self._machine.state)) != self._last_reported:
             self._last_reported = fields
-            state = self._machine.state.but(tasks={})
+            state = self._machine.state.mirrored
             if not state.complete:
                 delta = StepDelta(
                     token=self._input.token,
@@ -95,6 +104,13 @@ class Step:
                 )
                 await send_signal(self._parent, "step_changed", delta)
         self._reporting = False
+
+    async def _launch_settled(self) -> None:
+        """Wait a little while the first report would say no more than STARTING: most launches get
+        further by then, or end the step, which saves its phase a signal for each step."""
+        self._reserves = False
+        delay = engine_settings().launch_report_delay
+        await wait_or_timeout(lambda: not _is_starting(self._machine.state), delay)
 
     # --- signals ---
 
@@ -130,8 +146,9 @@ class Step:
         )
 
 
-def assumed(spec: StepSpec, state: StepState, now: datetime) -> StepState:
-    """Return the state that a phase assumes when it starts a step; it is not reported."""
+def assumed(spec: StepSpec, state: StepState, now: datetime, reserving: bool) -> StepState:
+    """Return the state that a phase assumes when it starts a step; it is not reported.
+    ``reserving`` as in PhaseInput."""
     if state.status is not Status.PENDING:
         return state
     match spec.work.begins:
@@ -141,10 +158,16 @@ def assumed(spec: StepSpec, state: StepState, now: datetime) -> StepState:
             return working(state, now)
         case Begins.RELEASING:
             return releasing(state, now)
+        case Begins.RESERVING:
+            return prepared(state, "") if reserving else begun(state, now)
         case Begins.REPORTED:
             return state
         case _:
             assert_never(spec.work.begins)
+
+
+def _is_starting(state: StepState) -> bool:
+    return state.status is Status.STARTING and not state.reason
 
 
 def _reported_fields(state: StepState) -> tuple[object, ...]:

@@ -26,6 +26,16 @@ class StepContext(Protocol):
         """The number of attempts since the step's last restart, this one included."""
         ...
 
+    @property
+    def kept(self) -> Any:
+        """What an earlier attempt kept since the step's last restart; None without it."""
+        ...
+
+    def keep(self, value: Any) -> None:
+        """Keep JSON of at most 4,000 bytes for later attempts: a restart of the step forgets it, a
+        new attempt after a back-off or a halt of the plan does not."""
+        ...
+
     def say(self, reason: str) -> None:
         """Set the step's reason, which status shows: what it waits for or does now."""
         ...

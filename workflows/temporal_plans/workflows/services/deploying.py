@@ -45,7 +45,8 @@ class Deploying(Owner):
             wanted, source, self.refuse_when_uninstalling
         )
         command = Command(by=input.by, reason=input.reason)
-        verb = f"deploy {result.number}"
+        accepted = not result.outcome.refused  # a refused configuration gets no number
+        verb = f"deploy {result.number}" if accepted else "deploy"
         self.log.command(verb, command, result.outcome, via="update", now=workflow.now())
         return result
 

@@ -18,7 +18,7 @@ from temporal_plans.domain.services.plan_names import DECOMMISSION, DEPLOY
 from temporal_plans.domain.services.recovery.keeper import RecoveryKeeper
 from temporal_plans.domain.services.task_book import TaskBook
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal, SpecError
-from temporal_plans.domain.values.text import shortened
+from temporal_plans.domain.values.text import listed, shortened
 from temporal_plans.messages.owners import PlanBegin
 from temporal_plans.messages.plans import PlanFaults, PlanReport
 from temporal_plans.messages.services import (
@@ -34,6 +34,9 @@ from temporal_plans.workflows.owners.plans import OwnedPlans
 from temporal_plans.workflows.services.changes import ServiceChanges
 from temporal_plans.workflows.services.configurations import new_configuration
 from temporal_plans.workflows.services.kills import Kills
+
+_PROBLEM_LIMIT = 200
+"""Characters of what is wrong in the log and the history; the plan deploy has all of it."""
 
 CHECK_ATTEMPTS_LIMIT = 10
 """Attempts at the check of a configuration. The activity answers failures of developers' rules, so
@@ -174,7 +177,7 @@ class ServiceDeployments:
         self.input = self.input.but(backoff=input.backoff, recovery=input.recovery)
         cleared = bool(self.rejected)
         if cleared:
-            self._report_faults(())
+            self._report_faults((), input)
         message = "nothing changed"
         if change.settings:
             message = f"no new configuration; changed: {summary((), (), change.settings)}"
@@ -190,22 +193,25 @@ class ServiceDeployments:
         change nothing."""
         problems, target = check.problems, self._configs.target
         if not check.options:
-            self._report_faults(tuple(shortened(str(problem)) for problem in problems))
+            self._report_faults(problems, input)
         refused = "the options are" if check.options else "the configuration was"
         outcome = Outcome(
             result=Result.REFUSED,
-            message=f"{refused} refused; number {target.number} stays in force",
+            message=f"{refused} refused; number {target.number} stays in force: "
+            f"{_first_of(problems)}",
             refusal=Refusal(code=Code.CONFIGURATION, reasons=problems),
         )
         change = self._changes.changes(input, self.input).but(problems=problems)
         return self._answer("", changed=False).but(outcome=outcome, change=change)
 
-    def _report_faults(self, errors: tuple[str, ...]) -> None:
-        self.rejected = errors
+    def _report_faults(self, problems: tuple[Reason, ...], input: ServiceInput) -> None:
+        errors = self.rejected = tuple(shortened(str(problem)) for problem in problems)
         if self._plans.is_open(DEPLOY):
             self._outbox.put(self._plans.workflow_id(DEPLOY), "faults", PlanFaults(errors=errors))
         elif errors:
-            self._plans.begin(DEPLOY, PlanBegin(what="a configuration was refused"))
+            fields = dict.fromkeys(one.field or "all of it" for one in problems)
+            what = shortened(f"refused: {listed(list(fields), 3)}", _PROBLEM_LIMIT)
+            self._plans.begin(DEPLOY, PlanBegin(by=input.by, reason=input.reason, what=what))
 
     def _accept(self, input: ServiceInput, source: str) -> DeployResult:
         before, change = self.specs, self._changes.changes(input, self.input)
@@ -284,3 +290,10 @@ def _pool_change_refusal(pool: str, wanted: str) -> Reason:
         value=wanted,
         fix=f"deploy with --pool {pool}, or under another service name",
     )
+
+
+def _first_of(problems: tuple[Reason, ...]) -> str:
+    """Return the first problem on one line, and the number of others."""
+    first, *others = problems
+    more = f" (and {len(others)} more)" if others else ""
+    return shortened(" ".join(str(first).split()), _PROBLEM_LIMIT) + more

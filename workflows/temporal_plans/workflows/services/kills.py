@@ -17,6 +17,15 @@ KILL_TIMEOUT = timedelta(minutes=10)
 with the task still running."""
 
 
+ACTIVITIES_LIMIT = 1500
+"""Kills under way; the server takes 2,000 activities of one workflow, and refuses its tasks when
+there are more."""
+
+UNKNOWN_LIMIT = 500
+"""Pending kills above which tasks are not killed that the service has never launched: every client
+that may signal can report any number of them."""
+
+
 class Kills:
     """Kills each task once, however often it is requested, and retries until the task's agent
     answers or is removed. ``on_done`` is called after each kill with the agent's answer: empty when
@@ -27,6 +36,7 @@ class Kills:
     ) -> None:
         self._pending = {task.task_id: task for task in pending}
         self._under_way: set[str] = set()
+        self._slots = asyncio.Semaphore(ACTIVITIES_LIMIT)
         self._on_done = on_done
 
     @property
@@ -49,6 +59,16 @@ class Kills:
             self._pending[task.task_id] = task
             self._start(task, reason)
 
+    def kill_unknown(self, task: TaskRef, reason: str) -> None:
+        """Kill a task of which the service has no record, unless many kills are pending."""
+        if len(self._pending) < UNKNOWN_LIMIT:
+            self.kill(task, reason)
+        else:
+            workflow.logger.warning(
+                "task %s on agent %s is not killed (%s): %d kills are pending",
+                *(task.task_id, task.agent, reason, len(self._pending)),
+            )
+
     def discard_agent(self, agent: str) -> None:
         """Drop the kills on a removed agent: its tasks are gone."""
         for task in list(self._pending.values()):
@@ -62,7 +82,8 @@ class Kills:
     async def _kill_until_done(self, task: TaskRef, reason: str) -> None:
         answer = None
         while answer is None and task.task_id in self._pending:
-            answer = await self._answer(task, reason)
+            async with self._slots:
+                answer = await self._answer(task, reason)
         self._pending.pop(task.task_id, None)
         self._under_way.discard(task.task_id)
         self._on_done(answer.statuses if answer is not None else ())

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from temporalio import workflow
 
 from temporal_plans.domain.services.pod_verb import PodVerb
-from temporal_plans.messages.services import PodCommand, PodCommandResult
+from temporal_plans.messages.services import PodCommand, PodCommandMessage, PodCommandResult
 
 
 class PodVerbs:
@@ -18,6 +18,10 @@ class PodVerbs:
     @abstractmethod
     def check_pod(self, verb: PodVerb, command: PodCommand) -> None:
         """Raise an error for a command that can't be carried out."""
+
+    @abstractmethod
+    async def pod_signal(self, verb: PodVerb, command: PodCommandMessage) -> None:
+        """Carry out a command that a signal brought, or record that it can't be read."""
 
     @workflow.update(
         name="restart_pod",
@@ -33,8 +37,8 @@ class PodVerbs:
     @workflow.signal(
         name="restart_pod", description="Kill a pod's tasks; recovery launches them in place."
     )
-    async def on_restart_pod(self, command: PodCommand) -> None:
-        await self.pod_command(PodVerb.RESTART, command, "signal")
+    async def on_restart_pod(self, command: PodCommandMessage) -> None:
+        await self.pod_signal(PodVerb.RESTART, command)
 
     @workflow.update(
         name="replace_pod",
@@ -50,8 +54,8 @@ class PodVerbs:
     @workflow.signal(
         name="replace_pod", description="Launch a pod on other resources; its volumes are lost."
     )
-    async def on_replace_pod(self, command: PodCommand) -> None:
-        await self.pod_command(PodVerb.REPLACE, command, "signal")
+    async def on_replace_pod(self, command: PodCommandMessage) -> None:
+        await self.pod_signal(PodVerb.REPLACE, command)
 
     @workflow.update(
         name="pause_pod",
@@ -65,8 +69,8 @@ class PodVerbs:
         self.check_pod(PodVerb.PAUSE, command)
 
     @workflow.signal(name="pause_pod", description="Run a placeholder in place of its tasks.")
-    async def on_pause_pod(self, command: PodCommand) -> None:
-        await self.pod_command(PodVerb.PAUSE, command, "signal")
+    async def on_pause_pod(self, command: PodCommandMessage) -> None:
+        await self.pod_signal(PodVerb.PAUSE, command)
 
     @workflow.update(
         name="resume_pod", description="Run paused tasks' own commands again. Input {pod, tasks}."
@@ -79,5 +83,5 @@ class PodVerbs:
         self.check_pod(PodVerb.RESUME, command)
 
     @workflow.signal(name="resume_pod", description="Run its paused tasks' own commands again.")
-    async def on_resume_pod(self, command: PodCommand) -> None:
-        await self.pod_command(PodVerb.RESUME, command, "signal")
+    async def on_resume_pod(self, command: PodCommandMessage) -> None:
+        await self.pod_signal(PodVerb.RESUME, command)

@@ -78,6 +78,8 @@ class PodCommands:
             self._tasks.mark_for_replacement(view.type, view.index)
         launched = [records[name] for name in names if name in records]
         self._kill(launched, verb, command)
+        for stranger in self._tasks.strangers_of(names):
+            self._kills.kill(stranger, str(verb))
         text = _text(verb, command.pod, names, changed=changed)
         return PodCommandResult(
             pod=command.pod,

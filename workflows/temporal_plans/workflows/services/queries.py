@@ -53,6 +53,7 @@ class ServiceQueries(Owner):
                 r.status is not None and r.status.state is TaskState.RUNNING for r in records
             ),
             leases=self._leases.held,
+            strangers=self._tasks.strangers_of(),
         )
 
     @workflow.query(name="config", description="A configuration. Input {config_id}, optional.")

@@ -32,6 +32,7 @@ from temporal_plans.messages.owners import OwnerState, PlanBegin, PlanRecord, Un
 from temporal_plans.messages.plans import PhasePut, PlanInput, PlanReport, PlanRevision
 from temporal_plans.messages.services import (
     PodCommand,
+    PodCommandMessage,
     PodCommandResult,
     ServiceInput,
     ServiceResult,
@@ -60,6 +61,7 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
 
     kind = "service"
     removal_plan = DEPLOY
+    commands = ("uninstall", *PodVerb)
 
     @workflow.init
     def __init__(self, input: ServiceInput) -> None:
@@ -70,7 +72,14 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
         self._installs = not self._configs.has_target
         if self._installs:
             self._configs.accept(new_configuration(self._configs, input))
-        self._tasks = TaskBook(state.tasks, state.reservations, state.overrides, state.lost_agents)
+        self._tasks = TaskBook(
+            state.tasks,
+            state.reservations,
+            state.overrides,
+            state.lost_agents,
+            state.replaced,
+            state.strangers,
+        )
         self.init_owner(state.owner, priorities=PRIORITIES, standing=(RECOVERY,))
         self._kills = Kills(state.pending_kills, self._record_kill)
         self._pods = PodCommands(self._tasks, self._kills)
@@ -160,6 +169,8 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
             reservations=self._tasks.reservations,
             overrides=self._tasks.overrides,
             lost_agents=self._tasks.lost_agents,
+            replaced=tuple(self._tasks.replaced),
+            strangers=self._tasks.strangers,
             leases=self._leases,
             recovery=self._recovery.state,
             deployed_once=self._deployments.done_once,
@@ -253,6 +264,12 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
     def check_pod(self, verb: PodVerb, command: PodCommand) -> None:
         self.refuse_when_uninstalling()
         self._pods.check(verb, command, self._spec)
+
+    async def pod_signal(self, verb: PodVerb, command: PodCommandMessage) -> None:
+        if command.malformed:
+            self.record_problem(verb, command.malformed)
+        else:
+            await self.pod_command(verb, command, "signal")
 
     async def pod_command(self, verb: PodVerb, command: PodCommand, via: str) -> PodCommandResult:
         await workflow.wait_condition(lambda: self.begun)

@@ -60,7 +60,7 @@ class TaskMessages(Owner):
         for status in statuses:
             update = self._tasks.take(status)
             if update.zombie is not None:
-                self._kills.kill(update.zombie, "superseded by a newer launch")
+                self._kills.kill_unknown(update.zombie, "superseded by a newer launch")
             elif update.record is not None:
                 if not update.record.live:
                     backoff = self._deployments.input.backoff

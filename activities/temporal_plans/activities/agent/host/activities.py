@@ -23,6 +23,8 @@ from temporal_plans.messages.pools import DestroyInput, HeardMessage, WatchInput
 from temporal_plans.messages.tasks import (
     KillInput,
     LaunchInput,
+    ListedTasks,
+    ListTasksInput,
     LogChunk,
     ReadLogInput,
     TaskStatuses,
@@ -104,6 +106,11 @@ class AgentActivities:
         self._readers = Threads("read", _READING_THREADS)
         self.probe = ThreadProbe()
         self.watches = WatchMonitor()
+        self._watched = False
+
+    def repeat_statuses(self) -> None:
+        """Send the last status of every task again, for services that have forgotten it."""
+        self._runner.repeat_statuses()
 
     @activity.defn(name="launch")
     async def launch(self, order: LaunchInput) -> TaskStatuses:
@@ -149,6 +156,12 @@ class AgentActivities:
         """Kill a reservation's tasks and delete their sandboxes and its volumes."""
         async with heartbeats():
             await self._runner.destroy(order.reservation_id)
+
+    @activity.defn(name="list_tasks")
+    async def list_tasks(self, order: ListTasksInput) -> ListedTasks:
+        """Return the tasks that run."""
+        running = self._runner.running()
+        return ListedTasks(tasks=running[: order.limit], number=len(running))
 
     @activity.defn(name="read_log")
     async def read_log(self, order: ReadLogInput) -> LogChunk:
@@ -197,9 +210,15 @@ class AgentActivities:
 
         A watch for another start of the agent sends no signal: the agent registers again first,
         which decides which of them keeps the id.
+
+        With every watch but the first of this process, before which all was reported, the agent
+        sends the last status of each task again: the Pool may have come back from a backup.
         """
         wrong_boot = order.boot not in ("", self._boot)
         self.watches.watch_started(wrong_boot=wrong_boot)
+        if self._watched:  # the server was away, and may have come back from a backup
+            self.repeat_statuses()
+        self._watched = True
         try:
             pool = self._client.get_workflow_handle(pool_id(order.pool))
             if not wrong_boot and not self.probe.stuck():

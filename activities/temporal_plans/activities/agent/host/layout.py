@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, unquote
@@ -66,11 +67,17 @@ def identifier_of(directory: Path) -> str | None:
     return None if len(directory.name) > _NAME_LENGTH_LIMIT else unquote(directory.name)
 
 
+def _any(value: object) -> bool:
+    return True
+
+
 class TaskDir:
     """The directory of one task.
 
     A record that is there and can't be read counts as None, but not as absent: ``unreadable`` has
-    the reason by file name, and ``was_started`` looks at the files, not into them.
+    the reason by file name, and ``was_started`` looks at the files, not into them. So does a record
+    of another task, which a damaged or restored disk may have here: by it, that task would be
+    reported or killed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,7 +100,7 @@ class TaskDir:
 
     @property
     def task(self) -> LaunchRecord | None:
-        return self._read(self._task, LaunchRecord)
+        return self._read(self._task, LaunchRecord, lambda record: self._is_own(record.task_id))
 
     @task.setter
     def task(self, value: LaunchRecord) -> None:
@@ -109,7 +116,7 @@ class TaskDir:
 
     @property
     def status(self) -> TaskStatus | None:
-        return self._read(self._status, TaskStatus)
+        return self._read(self._status, TaskStatus, lambda status: self._is_own(status.task_id))
 
     @status.setter
     def status(self, value: TaskStatus) -> None:
@@ -119,7 +126,7 @@ class TaskDir:
     def started(self) -> StartRecord | None:
         """The start, which never changes; it is known even if the file is damaged later."""
         if self._first_start is None:
-            self._first_start = self._read(self._started, StartRecord)
+            self._first_start = self._read(self._started, StartRecord, self._is_own_start)
         return self._first_start
 
     @started.setter
@@ -129,7 +136,7 @@ class TaskDir:
 
     @property
     def exit(self) -> ExitRecord | None:
-        return self._read(self._exit, ExitRecord)
+        return self._read(self._exit, ExitRecord, self._is_own_exit)
 
     @property
     def was_started(self) -> bool:
@@ -152,14 +159,29 @@ class TaskDir:
             self._note("lock", "lock can't be read (it names another process, or none)")
         return holder.pid
 
-    def _read(self, path: Path, kind: type[V]) -> V | None:
+    def _read(self, path: Path, kind: type[V], is_own: Callable[[V], bool] = _any) -> V | None:
         try:
             value = read_value(path, kind)
+            if value is not None and not is_own(value):
+                raise UnreadableFile(path, "it is another task's")
         except UnreadableFile as problem:
             self._note(path.name, str(problem))
             return None
         self.unreadable.pop(path.name, None)
         return value
+
+    def _is_own(self, task_id: str) -> bool:
+        return directory_name(task_id) == self.path.name
+
+    def _is_own_start(self, start: StartRecord) -> bool:
+        return start.record is None or self._is_own(start.record.task_id)
+
+    def _is_own_exit(self, exit: ExitRecord) -> bool:
+        """Whether the supervisor that started the task has written it, as far as is known."""
+        start = self.started
+        if start is None or not start.supervisor or exit.supervisor is None:
+            return True
+        return exit.supervisor == start.supervisor
 
     def _note(self, name: str, problem: str) -> None:
         """Note and log a problem once, however often the file is read."""

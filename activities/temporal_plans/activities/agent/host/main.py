@@ -25,6 +25,7 @@ from temporal_plans.activities.agent.host.registration import (
     AgentCannotRun,
     Registration,
 )
+from temporal_plans.activities.agent.host.restored_server import RestoredServer
 from temporal_plans.activities.agent.host.runner import TaskRunner
 from temporal_plans.activities.agent.host.settings import AgentSettings
 from temporal_plans.activities.agent.host.status_outbox import NoSuchDestination, Send, StatusOutbox
@@ -79,8 +80,8 @@ async def run_agent(client: Client, settings: AgentSettings, *, stop: asyncio.Ev
         with _in_words(work_dir):
             info = _agent_info(settings, work_dir, boot, cgroups)
             runner.start()
-        registration = Registration(client, info, runner.ports_in_use)
-        runner.report_ports = registration.report_ports
+        registration = Registration(client, info, runner.ports.in_use)
+        runner.ports.report = registration.report_ports
         try:
             if await _register_unless_stopped(registration, stop):
                 await _run_worker(client, settings, activities, registration, stop)
@@ -121,6 +122,7 @@ async def _run_worker(
             activities.run_task,
             activities.kill,
             activities.destroy,
+            activities.list_tasks,
             activities.read_log,
             activities.watch,
         ],
@@ -129,12 +131,14 @@ async def _run_worker(
     )
     registering = asyncio.create_task(_stay_registered(registration, activities))
     ports = asyncio.create_task(registration.report_changed_ports())
+    restored = RestoredServer(client, settings.pool, activities.repeat_statuses)
+    detecting = asyncio.create_task(restored.detect())
     stopping = asyncio.create_task(stop.wait())
     shutdown = asyncio.create_task(_shut_down_after(worker, (registering, stopping)))
     try:
         await worker.run()
     finally:
-        jobs = (registering, ports, stopping, shutdown)
+        jobs = (registering, ports, detecting, stopping, shutdown)
         for job in jobs:
             job.cancel()
         await asyncio.gather(*jobs, return_exceptions=True)

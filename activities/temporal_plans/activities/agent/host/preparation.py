@@ -28,6 +28,7 @@ from temporal_plans.activities.agent.sandbox.identity import (
     first_closed_parent,
     identity_for,
 )
+from temporal_plans.activities.agent.sandbox.marks import marked
 from temporal_plans.activities.agent.sandbox.redaction import Redactor
 from temporal_plans.activities.agent.sandbox.rlimits import plan_limits
 from temporal_plans.activities.agent.sandbox.sandbox import Sandbox, read_only_note
@@ -138,7 +139,7 @@ class Preparation:
             sandbox=str(directory.sandbox),
             launch_log=str(self._work_dir.launches),
             grace=float(task.kill_grace_period),
-            identity=None if identity is not None and identity.uid == os.geteuid() else identity,
+            identity=_switched(identity, directory.sandbox),
             rlimits=limits.limits,
             cgroup=self._cgroup(launch.task_id, pod, task),
             hidden=tuple(os.fsdecode(value) for value in secrets.all),
@@ -170,6 +171,7 @@ class Preparation:
                 Reason(
                     field="reservation",
                     problem=f"{record.id} was released at {record.destroyed}",
+                    fix=f"give it others: `temporal plan pod replace {order.pod}-{order.index}`",
                 )
             )
         if reserved:
@@ -299,6 +301,13 @@ class Preparation:
             return None
         limits = limits_of(pod.resource_set(task.resource_set))
         return str(self._cgroups.create(directory_name(task_id), limits))
+
+
+def _switched(identity: Identity | None, sandbox: Path) -> Identity | None:
+    """Return the user that the task's process changes to, if it is another than the agent's."""
+    if identity is None or identity.uid == os.geteuid():
+        return None
+    return marked(identity, sandbox)
 
 
 def task_of(pod: PodSpec, name: str) -> TaskSpec:

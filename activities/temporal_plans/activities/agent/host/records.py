@@ -71,13 +71,15 @@ class StartRecord(Value):
 
 
 class ExitRecord(Value):
-    """``exit.json``. ``killed``: it ended after a kill request. ``error``: it never ran."""
+    """``exit.json``, by the process ``supervisor``. ``killed``: it ended after a kill request.
+    ``error``: it never ran."""
 
     code: int | None = None
     signal: int | None = None
     killed: bool = False
     error: str = ""
     at: datetime
+    supervisor: int | None = None
 
 
 class ReservationRecord(CompactValue):

@@ -9,16 +9,16 @@ import asyncio
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from temporal_plans.activities.agent.host.adoption import found_task
+from temporal_plans.activities.agent.host.agent_task import AgentTask, gone_ending
 from temporal_plans.activities.agent.host.finishing import finish_despite_cancellation
 from temporal_plans.activities.agent.host.layout import TaskDir, WorkDir
-from temporal_plans.activities.agent.host.listening import listening_ports
 from temporal_plans.activities.agent.host.pods import PodSource
 from temporal_plans.activities.agent.host.preparation import (
     Preparation,
@@ -28,41 +28,30 @@ from temporal_plans.activities.agent.host.preparation import (
 from temporal_plans.activities.agent.host.records import (
     Ending,
     KillRecord,
-    LaunchRecord,
     exit_ending,
     killed_orphan_ending,
-    lost_ending,
     never_started_ending,
-    unreadable_ending,
 )
 from temporal_plans.activities.agent.host.refusal import TaskRefused
 from temporal_plans.activities.agent.host.settings import AgentSettings
-from temporal_plans.activities.agent.host.status_outbox import StatusOutbox
+from temporal_plans.activities.agent.host.status_reports import OutboxFor, StatusReports
+from temporal_plans.activities.agent.host.task_checks import TaskChecks
+from temporal_plans.activities.agent.host.task_places import TaskPlaces
+from temporal_plans.activities.agent.host.task_ports import TaskPorts
 from temporal_plans.activities.agent.host.threads import Threads
 from temporal_plans.activities.agent.host.tidying import expired_marks, expired_sandboxes
-from temporal_plans.activities.agent.sandbox.checks import (
-    run_check,
-    wait_until_ready,
-    wait_until_unhealthy,
-)
 from temporal_plans.activities.agent.sandbox.redaction import Redactor
 from temporal_plans.activities.agent.sandbox.removal import remove_tree
-from temporal_plans.activities.agent.sandbox.shell import SH, usable_shell
 from temporal_plans.activities.agent.supervisor import shim
 from temporal_plans.activities.agent.supervisor.strays import Trace, end_strays
 from temporal_plans.activities.agent.supervisor.supervision import (
-    OrphanSpecUnavailable,
     RunState,
-    ShimSpec,
     SpawnOutcome,
     compile_supervisor,
-    read_spec,
     request_end,
     run_state_of,
     spawn,
-    spec_of_orphan,
     start_of,
-    trace_of,
     wait_for_orphan_end,
     wait_for_supervisor_end,
 )
@@ -70,7 +59,7 @@ from temporal_plans.domain.tasks.launch import TaskLaunch
 from temporal_plans.domain.tasks.names import instance_of
 from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
 from temporal_plans.domain.values.refusal import Reason
-from temporal_plans.messages.tasks import LaunchInput
+from temporal_plans.messages.tasks import LaunchInput, ListedTask
 
 _log = logging.getLogger(__name__)
 
@@ -81,12 +70,12 @@ _STOP_TIMEOUT = 10.0
 _KILL_RETRY_INTERVAL = 1.0
 _TIDY_INTERVAL = 600.0
 _LATE_START_POLL_INTERVAL = 0.5
-_PLACE_TIMEOUT = 20.0
-_PORT_TIMEOUT = 3.0
-_PORT_POLL_INTERVAL = 0.1
-_PORT_REPORT_TIMEOUT = 5.0
 
 _DELETING_THREADS = 2
+
+_UNSAVED_LIMIT = 1000
+"""Statuses that an earlier agent may have sent and not saved, as on a full disk: one with the
+sequence of another is ignored by its receivers."""
 
 Progress = Callable[[str], None]
 
@@ -100,97 +89,6 @@ class UnknownTask(Exception):
         )
 
 
-class AgentTask:
-    """One task, as this agent process knows it."""
-
-    def __init__(self, directory: TaskDir, record: LaunchRecord, problem: str = "") -> None:
-        self.directory = directory
-        self.record = record
-        self.problem = problem
-        """what could not be read of its launch record when it was adopted"""
-        self.first_sequence = 1
-        self.adopting = False
-        """an earlier agent left it, and this agent has yet to find out in what state"""
-        self.holds_place = False
-        """it is being started, so that no other launch of this task may be"""
-        self.swept = False
-        """no process of it is left, whatever became of its supervisor"""
-        self.latest: TaskStatus | None = None
-        self.delivered = 0
-        """the sequence of the newest delivered status"""
-        self.starting = asyncio.Lock()
-        """held during preparation and start, so that two orders of one id run in turn"""
-        self.preparing: asyncio.Task[Any] | None = None
-        """the job that prepares it; a kill cancels it until the process exists"""
-        self.reporting = asyncio.Lock()
-        self.kill_request: KillRecord | None = None
-        """the kill request, in case it could not be written to disk"""
-        self.ended = asyncio.Event()
-        self.monitors: set[asyncio.Task[None]] = set()
-        self.redactor = Redactor()
-        """removes the values of its secrets from messages, once they are known"""
-
-    @property
-    def has_ended(self) -> bool:
-        return self.latest is not None and self.latest.state.terminal
-
-    @property
-    def monitored(self) -> bool:
-        """Whether its end was reported, or a monitor will report it."""
-        return self.has_ended or bool(self.monitors)
-
-    @property
-    def kill(self) -> KillRecord | None:
-        kill = self.directory.kill or self.kill_request
-        if kill is None and (problem := self.directory.unreadable.get("kill.json")):
-            return KillRecord(grace=self.record.grace, reason=f"killed; {problem}")
-        return kill
-
-    @property
-    def may_run(self) -> bool:
-        """Whether a process of it may run, or be started."""
-        if self.has_ended:
-            return False
-        if self.holds_place or self.adopting:
-            return True
-        return run_state_of(self.directory) is not RunState.NOT_STARTED
-
-    @property
-    def has_process(self) -> bool:
-        """Whether its process runs, as far as is known."""
-        if self.has_ended:
-            return False
-        states = (RunState.SUPERVISED, RunState.ORPHANED)
-        return self.adopting or run_state_of(self.directory) in states
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether it ends soon, or has ended and this was not reported yet."""
-        if self.adopting or self.kill is not None:
-            return True
-        return run_state_of(self.directory) in (RunState.ENDED, RunState.GONE)
-
-    @property
-    def may_have_strays(self) -> bool:
-        """Whether its supervisor may have been killed before it ended all processes."""
-        return not self.swept and self.directory.was_started and self.directory.exit is None
-
-    def is_launch_of(self, other: "AgentTask") -> bool:
-        """Whether both are launches of one task in one place. The place is unknown when the record
-        was not readable; then the service counts, which is in the task id."""
-        if self is other or self.record.name != other.record.name:
-            return False
-        if self.record.reservation and other.record.reservation:
-            return self.record.reservation == other.record.reservation
-        return _launched_name(self.record.task_id) == _launched_name(other.record.task_id)
-
-    def save_record(self) -> None:
-        """Write the record if the one on disk differs. Raises OSError."""
-        self.directory.create()
-        if self.directory.task != self.record:
-            self.directory.task = self.record
-
-
 class TaskRunner:
     """Implements the agent's activities. All methods are idempotent by task id."""
 
@@ -200,7 +98,7 @@ class TaskRunner:
         work_dir: WorkDir,
         pods: PodSource,
         preparation: Preparation,
-        outbox_for: Callable[[Callable[[TaskStatus], None]], StatusOutbox],
+        outbox_for: OutboxFor,
         remove_cgroup: Callable[[str], None],
         kill_cgroup: Callable[[str], None] = lambda task_id: None,
     ) -> None:
@@ -208,13 +106,13 @@ class TaskRunner:
         self._work_dir = work_dir
         self._pods = pods
         self._preparation = preparation
-        self._outbox = outbox_for(self._mark_delivered)
         self._remove_cgroup = remove_cgroup
-        self._kill_cgroup = kill_cgroup
         self._program = work_dir.supervisor
-        self.report_ports: Callable[[], Awaitable[None]] = _report_nothing
-        """reports ``ports_in_use`` to the pool; set by who registers the agent"""
         self._tasks: dict[str, AgentTask] = {}
+        self._reports = StatusReports(settings, self._tasks, outbox_for)
+        self._places = TaskPlaces(self._tasks, self._reports, kill_cgroup)
+        self.ports = TaskPorts(self._tasks)
+        self._checks = TaskChecks(settings, self._reports, self._monitor, self._kill_in_background)
         self._background: set[asyncio.Task[None]] = set()
         self._deleting = Threads("delete", _DELETING_THREADS)
 
@@ -242,6 +140,7 @@ class TaskRunner:
         task = AgentTask(directory, found.record, found.problem)
         self._tasks[found.record.task_id] = task
         task.latest = directory.status
+        task.first_sequence = (task.latest.sequence if task.latest else 0) + _UNSAVED_LIMIT
         if "status.json" in directory.unreadable:
             task.first_sequence = _sequence_above_all()
         task.adopting = True
@@ -257,7 +156,7 @@ class TaskRunner:
         for job in running:
             job.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await self._outbox.close(timeout=2.0)
+        await self._reports.close(timeout=2.0)
 
     async def _adopt(self, task: AgentTask) -> None:
         try:
@@ -267,7 +166,7 @@ class TaskRunner:
 
     async def _resume(self, task: AgentTask) -> None:
         if task.latest is not None:
-            self._post(task, task.latest.but(told=False))
+            self._reports.post(task, task.latest.but(told=False))
         if task.has_ended:
             task.ended.set()
             return
@@ -286,7 +185,7 @@ class TaskRunner:
         problems = (task.problem, *task.directory.unreadable.values())
         text = "; ".join(dict.fromkeys(one for one in problems if one))
         if text and task.latest is not None and not task.has_ended:
-            await self._report(task, TaskState.RUNNING, text, ready=task.latest.ready)
+            await self._reports.report(task, TaskState.RUNNING, text, ready=task.latest.ready)
 
     # --- launching ------------------------------------------------------------------------------
 
@@ -323,7 +222,7 @@ class TaskRunner:
             try:
                 if run_state_of(task.directory) is not RunState.NOT_STARTED:
                     return await self._report_and_monitor(task, returned=True)
-                await self._take_place(task)
+                await self._places.take(task)
                 return await self._prepare_and_start(task, order, launch, progress)
             except TaskRefused as problem:
                 return await self._report_refusal(task, Ending(problem.state, str(problem)))
@@ -336,53 +235,6 @@ class TaskRunner:
                 )
             finally:
                 task.holds_place = False
-
-    async def _take_place(self, task: AgentTask) -> None:
-        """Make sure that no other launch of this task runs, and that none starts. Raises
-        TaskRefused.
-
-        The task's service kills a launch before it orders the next, unless it was misled about its
-        end. A report that the other launch runs makes the service kill it.
-        """
-        others = [other for other in self._tasks.values() if task.is_launch_of(other)]
-        deadline = asyncio.get_running_loop().time() + _PLACE_TIMEOUT
-        while running := [other for other in others if other.may_run]:
-            late = asyncio.get_running_loop().time() > deadline
-            for other in running:
-                if other.holds_place or late or not other.is_ending:
-                    if other.latest is not None:
-                        self._post(other, other.latest.but(told=False))
-                    raise TaskRefused(
-                        Reason(
-                            problem=f"{other.record.name} runs already, launched as "
-                            f"{other.record.task_id}",
-                            fix="a task is never launched beside itself: that launch must end "
-                            "first",
-                        ),
-                        state=TaskState.FAILED,
-                    )
-            await asyncio.sleep(_START_POLL_INTERVAL)
-        task.holds_place = True
-        await self._sweep(others)
-
-    async def _sweep(self, tasks: Iterable[AgentTask]) -> None:
-        """Kill what is left of tasks that ended without their supervisor. Raises TaskRefused."""
-        tasks = [task for task in tasks if task.has_ended and task.may_have_strays]
-        if not tasks:
-            return
-        if left := await self._end_strays(tasks):
-            raise TaskRefused(
-                Reason(problem=f"processes of an earlier launch can't be killed: {_numbers(left)}"),
-                state=TaskState.FAILED,
-            )
-
-    async def _end_strays(self, tasks: Sequence[AgentTask]) -> tuple[int, ...]:
-        for task in tasks:
-            self._kill_cgroup(task.record.task_id)
-        left = await end_strays([trace_of(task.directory) for task in tasks])
-        for task in tasks:
-            task.swept = not left
-        return left
 
     async def _prepare_and_start(
         self, task: AgentTask, order: LaunchInput, launch: TaskLaunch, progress: Progress
@@ -398,7 +250,7 @@ class TaskRunner:
             )
             task.save_record()
             if not launch.paused:
-                await self._wait_for_ports(task)
+                await self.ports.wait_until_free(task)
             prepared = await self._preparation.prepare(
                 order, launch, requested, task.directory, progress
             )
@@ -412,55 +264,6 @@ class TaskRunner:
         finally:
             task.preparing = None
         return await finish_despite_cancellation(self._start(task, prepared))
-
-    async def _wait_for_ports(self, task: AgentTask) -> None:
-        """Wait until no other process listens on the task's ports. Raises TaskRefused.
-
-        A process that was just killed keeps its ports for a moment. Other tasks of the pod may
-        share ports with this one.
-        """
-        if not task.record.ports:
-            return
-        deadline = asyncio.get_running_loop().time() + _PORT_TIMEOUT
-        while taken := await self._taken_ports(task):
-            if asyncio.get_running_loop().time() > deadline:
-                await self._report_ports()
-                raise TaskRefused(
-                    Reason(
-                        field="ports",
-                        problem="another process of this machine listens on "
-                        f"{_numbers(taken)}, which the pool had reserved for this task",
-                    ),
-                    state=TaskState.FAILED,
-                )
-            await asyncio.sleep(_PORT_POLL_INTERVAL)
-
-    async def _taken_ports(self, task: AgentTask) -> list[int]:
-        listening = await asyncio.to_thread(listening_ports)
-        shared = {
-            port
-            for other in self._tasks.values()
-            if other is not task
-            and other.record.reservation == task.record.reservation
-            and other.has_process
-            for port in other.record.ports
-        }
-        return sorted((listening & set(task.record.ports)) - shared)
-
-    def ports_in_use(self) -> frozenset[int]:
-        """Return the ports on which processes listen, except those that were reserved for them."""
-        own = {
-            port for task in self._tasks.values() if task.has_process for port in task.record.ports
-        }
-        return listening_ports() - own
-
-    async def _report_ports(self) -> None:
-        """Report the ports in use to the pool, which then reserves other ones."""
-        try:
-            async with asyncio.timeout(_PORT_REPORT_TIMEOUT):
-                await self.report_ports()
-        except TimeoutError:
-            _log.warning("the pool was not notified of ports in use: it does not answer")
 
     async def _report_refusal(self, task: AgentTask, end: Ending) -> TaskStatus:
         """Report a task that is not started, after forbidding its start."""
@@ -503,7 +306,7 @@ class TaskRunner:
             return await self._report_end(task, exit_ending(exit, kill), returned=returned)
         if task.latest is None:
             waits = task.record.readiness_check is not None
-            await self._report(
+            await self._reports.report(
                 task, TaskState.RUNNING, notes, ready=False if waits else None, returned=returned
             )
         if kill is not None:
@@ -511,7 +314,7 @@ class TaskRunner:
         first = task.latest
         assert first is not None
         self._monitor(task, self._watch(task), "watch")
-        self._start_checks(task)
+        self._checks.start(task)
         return first
 
     async def _watch(self, task: AgentTask) -> None:
@@ -519,6 +322,7 @@ class TaskRunner:
         while True:
             run_state = run_state_of(task.directory)
             if run_state is RunState.ENDED and (exit := task.directory.exit) is not None:
+                await self._end_checks(task)
                 await self._report_end(task, exit_ending(exit, task.kill))
                 return
             if run_state is RunState.SUPERVISED:
@@ -526,65 +330,23 @@ class TaskRunner:
             elif run_state is RunState.ORPHANED:
                 await wait_for_orphan_end(task.directory, lambda: task.kill)
                 if (kill := task.kill) is not None:
-                    await self._end_strays([task])
+                    await self._places.end_strays([task])
                     await self._report_end(task, killed_orphan_ending(kill))
                     return
             else:
-                left = await self._end_strays([task])
-                await self._report_end(task, _gone_ending(task, left))
+                left = await self._places.end_strays([task])
+                await self._report_end(task, gone_ending(task, left))
                 return
 
-    def _start_checks(self, task: AgentTask) -> None:
-        record = task.record
-        if task.has_ended or (record.health_check is None and record.readiness_check is None):
+    async def _end_checks(self, task: AgentTask) -> None:
+        """Stop the checks of a task that has ended, and kill what they have left."""
+        if not task.has_checks:
             return
-        if (started := start_of(task.directory)) is None:
-            return
-        supervisor = task.directory.supervisor()
-        spec = read_spec(supervisor) if supervisor else None
-        if spec is None:
-            if run_state_of(task.directory) is not RunState.ORPHANED:
-                return  # it has just ended
-            try:
-                shell = usable_shell(record.shell, self._settings.shell) or SH
-                spec = spec_of_orphan(task.directory, started, record, shell)
-            except OrphanSpecUnavailable as problem:
-                _log.warning(
-                    "%s has lost its supervisor and its checks: %s", record.task_id, problem
-                )
-                return
-        task.redactor = Redactor(map(os.fsencode, spec.hidden))
-        at = started.at.timestamp()
-        if record.health_check is not None:
-            self._monitor(task, self._watch_health(task, record, spec, at), "health")
-        if record.readiness_check is not None and not (task.latest and task.latest.ready):
-            self._monitor(task, self._watch_readiness(task, record, spec, at), "readiness")
-
-    async def _watch_health(
-        self, task: AgentTask, record: LaunchRecord, spec: ShimSpec, started: float
-    ) -> None:
-        check = record.health_check
-        assert check is not None
-        reason = await wait_until_unhealthy(
-            check, lambda: run_check(check.cmd, spec, check.timeout), started
-        )
-        kill = KillRecord(grace=record.grace, state=TaskState.FAILED, reason=reason)
-        self._request_kill(task, kill)
-        self._run_in_background(self._end(task), f"end {record.task_id}")
-
-    async def _watch_readiness(
-        self, task: AgentTask, record: LaunchRecord, spec: ShimSpec, started: float
-    ) -> None:
-        check = record.readiness_check
-        assert check is not None
-
-        async def report(problem: str) -> None:
-            await self._report(task, TaskState.RUNNING, problem, ready=False)
-
-        await wait_until_ready(
-            check, lambda: run_check(check.cmd, spec, check.timeout), started, report
-        )
-        await self._report(task, TaskState.RUNNING, "ready", ready=True)
+        checks = task.monitors - {asyncio.current_task()}
+        for check in checks:
+            check.cancel()
+        await asyncio.gather(*checks, return_exceptions=True)
+        await self._places.end_strays([task])
 
     # --- killing --------------------------------------------------------------------------------
 
@@ -606,7 +368,7 @@ class TaskRunner:
         tasks = [task for task in self._tasks.values() if task.record.reservation == reservation_id]
         task_ids = tuple(task.record.task_id for task in tasks)
         await self.kill(task_ids, None, "its reservation was released")
-        await self._end_strays(tasks)
+        await self._places.end_strays(tasks)
         volumes = {*self._work_dir.reservation(reservation_id).volumes}
         volumes |= {volume for task in tasks for volume in task.record.volumes}
         for task_id in task_ids:
@@ -631,7 +393,7 @@ class TaskRunner:
             return _unknown_task_status(task_id, self._settings)
         if task.has_ended and task.latest is not None:
             if task.may_have_strays:
-                await self._end_strays([task])
+                await self._places.end_strays([task])
             return task.latest
         seconds = task.record.grace if grace is None else grace
         self._request_kill(task, KillRecord(grace=seconds, reason=reason))
@@ -665,6 +427,10 @@ class TaskRunner:
                 raise  # only the file prevents the start
             _log.error("the kill request of %s can't be saved: %s", task.record.task_id, problem)
 
+    def _kill_in_background(self, task: AgentTask, kill: KillRecord) -> None:
+        self._request_kill(task, kill)
+        self._run_in_background(self._end(task), f"end {task.record.task_id}")
+
     async def _end(self, task: AgentTask) -> None:
         """Ask for a task's end until it has ended."""
         while not task.ended.is_set():
@@ -691,7 +457,7 @@ class TaskRunner:
         self, task: AgentTask, end: Ending, *, returned: bool = False
     ) -> TaskStatus:
         """Report the end of a task, its last status."""
-        status = await self._report(
+        status = await self._reports.report(
             task, end.state, end.message, exit_code=end.exit_code, returned=returned
         )
         task.ended.set()
@@ -699,55 +465,6 @@ class TaskRunner:
             monitor.cancel()
         self._remove_cgroup(task.record.task_id)
         return status
-
-    async def _report(
-        self,
-        task: AgentTask,
-        state: TaskState,
-        message: str,
-        *,
-        ready: bool | None = None,
-        exit_code: int | None = None,
-        returned: bool = False,
-    ) -> TaskStatus:
-        """Number a status, save it and send it."""
-        record = task.record
-        async with task.reporting:
-            before = task.latest
-            if before is not None and before.state.terminal:
-                return before
-            status = TaskStatus(
-                task_id=record.task_id,
-                name=record.name,
-                state=state,
-                sequence=before.sequence + 1 if before else task.first_sequence,
-                at=datetime.now(UTC),
-                message=task.redactor.text(message),
-                exit_code=exit_code,
-                ready=ready,
-                agent=self._settings.id,
-                queue=self._settings.queue,
-                told=returned,
-            )
-            await asyncio.to_thread(self._save_status, task, status)
-            task.latest = status
-            self._post(task, status)
-            return status
-
-    def _save_status(self, task: AgentTask, status: TaskStatus) -> None:
-        try:
-            task.save_record()
-            task.directory.status = status
-        except OSError as problem:  # report the status even if the disk is full
-            _log.error("the status of %s can't be saved: %s", status.task_id, problem)
-
-    def _post(self, task: AgentTask, status: TaskStatus) -> None:
-        self._outbox.post(task.record.report_to, status)
-
-    def _mark_delivered(self, status: TaskStatus) -> None:
-        task = self._tasks.get(status.task_id)
-        if task is not None:
-            task.delivered = max(task.delivered, status.sequence)
 
     # --- reading and tidying --------------------------------------------------------------------
 
@@ -757,6 +474,20 @@ class TaskRunner:
         if task is None:
             raise UnknownTask(task_id)
         return task
+
+    def running(self) -> tuple[ListedTask, ...]:
+        """Return the tasks that have processes, as far as is known, by id."""
+        return tuple(
+            ListedTask(task_id=task_id, name=task.record.name, report_to=task.record.report_to)
+            for task_id, task in sorted(self._tasks.items())
+            if task.has_process
+        )
+
+    def repeat_statuses(self) -> None:
+        """Send the last status of every task again."""
+        for task in self._tasks.values():
+            if task.latest is not None:
+                self._reports.post(task, task.latest.but(told=False))
 
     def task_ids(self) -> tuple[str, ...]:
         """Return the ids of all tasks of this agent, running or not."""
@@ -804,10 +535,6 @@ class TaskRunner:
         job.add_done_callback(_log_failure)
 
 
-async def _report_nothing() -> None:
-    """Report no ports: the agent is not registered."""
-
-
 async def _wait_until_started(directory: TaskDir) -> None:
     """Return when the supervisor has started the task or exited, which is soon. If the record of
     the start was deleted, it is restored after a while."""
@@ -818,28 +545,6 @@ async def _wait_until_started(directory: TaskDir) -> None:
             await asyncio.sleep(_START_POLL_INTERVAL)
         elif start_of(directory) is None:
             await asyncio.sleep(_LATE_START_POLL_INTERVAL)
-
-
-def _gone_ending(task: AgentTask, left: tuple[int, ...]) -> Ending:
-    """Return the end of a task that has disappeared."""
-    started, problems = task.directory.started, list(task.directory.unreadable.values())
-    if left:
-        problems.append(f"its processes {_numbers(left)} can't be killed")
-    if started is None or "exit.json" in task.directory.unreadable:
-        return unreadable_ending(problems or ["started.json is missing"])
-    if (kill := task.kill) is not None and started.boot == shim.boot_id():
-        return killed_orphan_ending(kill)
-    end = lost_ending(shim.boot_id(), started)
-    return end._replace(message="; ".join((end.message, *problems)))
-
-
-def _launched_name(task_id: str) -> str:
-    """Return a task id without the part that is new with each launch."""
-    return task_id.rpartition("__")[0]
-
-
-def _numbers(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _sequence_above_all() -> int:
@@ -862,7 +567,8 @@ def _unknown_task_status(task_id: str, settings: AgentSettings) -> TaskStatus:
         state=TaskState.KILLED,
         sequence=int(now.timestamp()),
         at=now,
-        message="this agent never had the task and will not start it",
+        message="this agent never had the task, or has deleted it, and will not start it",
         agent=settings.id,
         queue=settings.queue,
+        unknown=True,
     )

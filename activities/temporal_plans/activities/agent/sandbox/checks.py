@@ -9,6 +9,7 @@ import contextlib
 import logging
 import math
 import os
+import resource
 import signal
 import time
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,9 @@ _log = logging.getLogger(__name__)
 
 _OUTPUT_SIZE_LIMIT = 1000  # bytes
 _CHECK_INTERVAL_MINIMUM = 0.1  # seconds
+
+_GATE = 'read -r go && exec "$0" -c "$1" </dev/null'
+"""The command waits until it has the limits of its task."""
 
 
 class CheckResult(NamedTuple):
@@ -56,10 +60,8 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
     Raises OSError when no process can be created, which says nothing about the task.
     """
     process = await asyncio.create_subprocess_exec(
-        spec.shell,
-        "-c",
-        cmd,
-        stdin=asyncio.subprocess.DEVNULL,
+        *(spec.shell, "-c", _GATE, spec.shell, cmd),
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=spec.sandbox,
@@ -70,9 +72,13 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
         extra_groups=spec.identity.groups if spec.identity else None,
     )
     assert process.stdout is not None
+    assert process.stdin is not None
     tail = _OutputTail(process.stdout, Redactor(map(os.fsencode, spec.hidden)))
     reading = asyncio.create_task(tail.read())
     try:
+        _limit(process.pid, spec)
+        process.stdin.write(b"\n")
+        process.stdin.close()
         async with asyncio.timeout(timeout or None):
             code = await process.wait()
             await reading
@@ -83,6 +89,15 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
     finally:
         await _end(process, reading)
     return CheckResult(code == 0, "" if code == 0 else _problem(f"exit code {code}", tail.text))
+
+
+def _limit(pid: int, spec: ShimSpec) -> None:
+    """Give a check the limits of its task. Raises OSError."""
+    if spec.cgroup is not None:
+        with open(os.path.join(spec.cgroup, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(pid))
+    for name, soft, hard in spec.rlimits:
+        resource.prlimit(pid, getattr(resource, name), (soft, hard))
 
 
 async def wait_until_unhealthy(check: HealthCheck, run: Check, started: float) -> str:

@@ -40,6 +40,9 @@ LOCK_TIMEOUT = 0.5
 STRAGGLER_TIMEOUT = 10.0
 """Seconds until the end of the task is reported although a killed descendant still exists."""
 
+EXIT_SIZE_LIMIT = 1024
+"""Bytes that are reserved for ``exit.json``."""
+
 _SIGNALS = {signal.SIGCHLD, signal.SIGTERM}
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -111,6 +114,33 @@ def write_json(path: str, value: "dict[str, Any]") -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
+
+
+def reserve_exit(path: str) -> None:
+    """Reserve room for ``exit.json``: the disk may be full when the task ends."""
+    with contextlib.suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with open(os.open(f"{path}.room", flags, 0o600), "wb") as file:
+            file.write(b" " * EXIT_SIZE_LIMIT)
+
+
+def write_exit(path: str, value: "dict[str, Any]") -> None:
+    """Write ``exit.json``, on a full disk in the place that was reserved for it. Raises OSError."""
+    room = f"{path}.room"
+    try:
+        write_json(path, value)
+    except OSError:
+        text = json.dumps(value)
+        if len(text) > EXIT_SIZE_LIMIT:
+            text = json.dumps({**value, "error": str(value["error"])[: EXIT_SIZE_LIMIT // 8]})
+        with open(os.open(room, os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
+            file.write(text.encode().ljust(EXIT_SIZE_LIMIT))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(room, path)
+    else:
+        with contextlib.suppress(OSError):
+            os.unlink(room)
 
 
 class TaskFailedToStart(Exception):
@@ -316,6 +346,7 @@ class Supervisor:
             "signal": -code if code is not None and code < 0 else None,
             "killed": self._killed,
             "at": time.time(),
+            "supervisor": os.getpid(),
         }
 
 
@@ -367,13 +398,14 @@ def _supervise(directory: str, report: int) -> None:
     os.pwrite(lock, str(os.getpid()).encode(), 0)
     with open(0, "rb", closefd=False) as payload:
         supervisor = Supervisor(directory, json.load(payload))
+    reserve_exit(exit_path)
     try:
         supervisor.start()
     except TaskFailedToStart as problem:
-        write_json(exit_path, {"error": str(problem), "at": time.time()})
+        write_exit(exit_path, {"error": str(problem), "at": time.time()})
         return _report_outcome(report, "failed")
     _report_outcome(report, "started")
-    return write_json(exit_path, supervisor.run())
+    return write_exit(exit_path, supervisor.run())
 
 
 def _report_outcome(report: int, outcome: str) -> None:

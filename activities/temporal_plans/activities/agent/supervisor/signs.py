@@ -21,11 +21,13 @@ done 2>/dev/null
 
 class Signs(NamedTuple):
     """``sandbox``: its variable ``MESOS_SANDBOX``; ``directory``: its working directory;
-    ``outputs``: the files of its standard output and error. Empty: unknown."""
+    ``outputs``: the files of its standard output and error; ``groups``: its supplementary groups.
+    Empty: unknown."""
 
     sandbox: str = ""
     directory: str = ""
     outputs: tuple[str, ...] = ()
+    groups: frozenset[int] = frozenset()
 
 
 def signs_of(pids: Collection[int], users: Collection[int]) -> Mapping[int, Signs]:
@@ -38,19 +40,20 @@ def signs_of(pids: Collection[int], users: Collection[int]) -> Mapping[int, Sign
     hidden: dict[_User, list[int]] = {}
     for pid in pids:
         outputs = (_link(pid, "fd/1"), _link(pid, "fd/2"))
-        found[pid] = signs = Signs(_sandbox(pid), _link(pid, "cwd"), outputs)
-        if not signs.directory and os.geteuid() == 0:
-            user = _User.of(pid)
-            if user is not None and user.uid in users and user.uid != 0:
-                hidden.setdefault(user, []).append(pid)
+        user, groups = _user_and_groups(pid)
+        found[pid] = signs = Signs(_sandbox(pid), _link(pid, "cwd"), outputs, groups)
+        is_hidden = not signs.directory and os.geteuid() == 0
+        if is_hidden and user is not None and user.uid in users and user.uid != 0:
+            hidden.setdefault(user, []).append(pid)
     for user, group in hidden.items():
-        found |= _read_as(user, group)
+        for pid, signs in _read_as(user, group).items():
+            found[pid] = signs._replace(groups=found[pid].groups)
     return found
 
 
 def user_of(pid: int) -> int | None:
     """Return the real user id of a process."""
-    user = _User.of(pid)
+    user, _ = _user_and_groups(pid)
     return user and user.uid
 
 
@@ -60,15 +63,16 @@ class _User(NamedTuple):
     uid: int
     gid: int
 
-    @classmethod
-    def of(cls, pid: int) -> "_User | None":
-        with (
-            suppress(OSError),
-            open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file,
-        ):
-            fields = dict(line.split(":", 1) for line in file if ":" in line)
-            return cls(int(fields["Uid"].split()[0]), int(fields["Gid"].split()[0]))
-        return None
+
+def _user_and_groups(pid: int) -> tuple[_User | None, frozenset[int]]:
+    with (
+        suppress(OSError),
+        open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file,
+    ):
+        fields = dict(line.split(":", 1) for line in file if ":" in line)
+        user = _User(int(fields["Uid"].split()[0]), int(fields["Gid"].split()[0]))
+        return user, frozenset(map(int, fields.get("Groups", "").split()))
+    return None, frozenset()
 
 
 def _sandbox(pid: int) -> str:

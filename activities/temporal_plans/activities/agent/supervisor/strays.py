@@ -3,16 +3,17 @@
 While the supervisor lives it is an ancestor of all of them: it adopts orphans and ends them with
 the task. Without it they are children of the machine's first process, and these signs are left:
 
+- the marks: supplementary groups that only root can drop (``sandbox.marks``);
 - the environment: ``MESOS_SANDBOX`` is the task's sandbox, and every task has its own;
 - the standard output and error: the task's, in the sandbox;
 - the session of the task's first process, whose id the kernel reserves as long as the session has
   members. Process ids are reused, so the session counts only if its first process is still the
   recorded one, or one member has another sign of the task, or works in the sandbox.
 
-A process with the environment or the output is the task's if it was started after the task, in the
-same boot of the machine, by the task's user (or any user, if the task runs as root, which may
-switch). Its descendants are the task's, too. Each process is identified by its id and its start
-time, so that no other process is killed.
+A process with the marks is the task's if it was started after the task, in the same boot of the
+machine. One with the environment or the output must be of the task's user, too (or of any user, if
+the task runs as root, which may switch). Its descendants are the task's as well. Each process is
+identified by its id and its start time, so that no other process is killed.
 """
 
 import asyncio
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from temporal_plans.activities.agent.host.records import StartRecord
+from temporal_plans.activities.agent.sandbox.marks import marks_of
 from temporal_plans.activities.agent.supervisor import shim
 from temporal_plans.activities.agent.supervisor.shim import ProcessStat
 from temporal_plans.activities.agent.supervisor.signs import Signs, signs_of, user_of
@@ -154,19 +156,22 @@ def _owner(path: Path) -> int:
 def _marked(
     trace: Trace, processes: Mapping[int, ProcessStat], signs: Mapping[int, Signs]
 ) -> set[int]:
-    """Return the processes with the task's environment or output."""
-    name = trace.sandbox.parent.name
+    """Return the processes with the task's marks, environment or output."""
+    name, marks = trace.sandbox.parent.name, marks_of(trace.sandbox)
     path = os.path.realpath(trace.sandbox)
     outputs = {f"{path}/stdout", f"{path}/stderr"}
 
-    def is_marked(sign: Signs) -> bool:
+    def belongs(sign: Signs) -> bool:
         if not outputs.isdisjoint(sign.outputs):
             return True
         named = bool(sign.sandbox) and Path(sign.sandbox).parent.name == name
         return named and os.path.realpath(sign.sandbox) == path
 
     return {
-        pid for pid, sign in signs.items() if is_marked(sign) and trace.may_include(processes[pid])
+        pid
+        for pid, sign in signs.items()
+        if (marks <= sign.groups and processes[pid].start >= trace.start)
+        or (belongs(sign) and trace.may_include(processes[pid]))
     }
 
 

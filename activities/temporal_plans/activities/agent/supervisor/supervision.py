@@ -24,6 +24,7 @@ from temporal_plans.activities.agent.host.layout import TaskDir
 from temporal_plans.activities.agent.host.records import KillRecord, LaunchRecord, StartRecord
 from temporal_plans.activities.agent.sandbox.files import write_atomic
 from temporal_plans.activities.agent.sandbox.identity import Identity, identity_of
+from temporal_plans.activities.agent.sandbox.marks import marked
 from temporal_plans.activities.agent.sandbox.redaction import values_in_files
 from temporal_plans.activities.agent.sandbox.shell import SH
 from temporal_plans.activities.agent.supervisor import shim
@@ -235,7 +236,7 @@ def start_of(directory: TaskDir) -> StartRecord | None:
     process = first_child(supervisor) if supervisor else first_process(directory.sandbox)
     if process is None:
         return None
-    restored = _restored_start(process, supervisor or 0)
+    restored = _restored_start(process, supervisor or 0, directory.sandbox)
     try:
         directory.started = restored
     except OSError as problem:  # kept in memory
@@ -244,7 +245,7 @@ def start_of(directory: TaskDir) -> StartRecord | None:
     return restored
 
 
-def _restored_start(process: shim.ProcessStat, supervisor: int) -> StartRecord:
+def _restored_start(process: shim.ProcessStat, supervisor: int, sandbox: Path) -> StartRecord:
     spec = read_spec(supervisor) if supervisor else None
     uid = user_of(process.pid)
     since_boot = process.start / os.sysconf("SC_CLK_TCK")
@@ -254,18 +255,18 @@ def _restored_start(process: shim.ProcessStat, supervisor: int) -> StartRecord:
         start=process.start,
         supervisor=supervisor,
         uid=os.geteuid(),
-        identity=spec.identity if spec else _identity_of_user(uid),
+        identity=spec.identity if spec else _identity_of_user(uid, sandbox),
         boot=shim.boot_id(),
         at=datetime.now(UTC) - timedelta(seconds=ago),
         record=spec.record if spec else None,
     )
 
 
-def _identity_of_user(uid: int | None) -> Identity | None:
+def _identity_of_user(uid: int | None, sandbox: Path) -> Identity | None:
     if uid is None or uid == os.geteuid():
         return None
     try:
-        return identity_of(pwd.getpwuid(uid))
+        return marked(identity_of(pwd.getpwuid(uid)), sandbox)
     except KeyError:
         return None
 

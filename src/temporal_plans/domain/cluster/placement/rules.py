@@ -21,6 +21,7 @@ from temporal_plans.domain.cluster.requirements import Requirement
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.values import patterns
 from temporal_plans.domain.values.model import CompactValue
+from temporal_plans.domain.values.text import listed
 
 Check = Callable[[AgentInfo], str | None]
 """A rule prepared for one requirement: None when the agent passes, else the reason."""
@@ -163,10 +164,9 @@ class MaxPer(Counting):
             there = counted.get(value, [])
             if len(there) < self.max:
                 return None
-            named = ", ".join(f"{other.pod}-{other.index}" for other in there[:5])
-            more = f" and {len(there) - 5} more" if len(there) > 5 else ""
+            named = listed([f"{other.pod}-{other.index}" for other in there], 5)
             return f"{self.field} {value!r} may have {self.max}, has {len(there)} already" + (
-                f": {named}{more}" if there else ""
+                f": {named}" if there else ""
             )
 
         return check

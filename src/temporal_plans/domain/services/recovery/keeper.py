@@ -28,10 +28,16 @@ from temporal_plans.domain.services.recovery.book import (
     leased_to_others,
 )
 from temporal_plans.domain.services.recovery.delay import RestartDelay, after_end
-from temporal_plans.domain.services.recovery.failed import down_times, failed_pods, next_change
+from temporal_plans.domain.services.recovery.failed import (
+    FailedPod,
+    down_times,
+    failed_pods,
+    next_change,
+)
 from temporal_plans.domain.services.recovery.policy import RecoveryPolicy
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.services.task_book import TaskBook
+from temporal_plans.domain.tasks.names import task_instance_name
 from temporal_plans.domain.values.model import CompactValue
 
 
@@ -185,9 +191,10 @@ class RecoveryKeeper:
             if override is GoalOverride.DECOMMISSIONED
         }
         pending = self._book.pending_configs(self._report)
+        failed = failed_pods(records, world.specs, pending_configs=pending, **facts)
         decision = decide(
             self._book,
-            failed_pods(records, world.specs, pending_configs=pending, **facts),
+            [one for one in failed if one.ordered or not self._may_run_already(one)],
             self._report,
             RecoverySituation(service=world.target, records=dict(records), plans=dict(world.plans)),
             busy=leased_to_others(world.leases, priority=PRIORITIES[RECOVERY]),
@@ -201,6 +208,12 @@ class RecoveryKeeper:
         )
         self._remember(decision, now)
         return decision
+
+    def _may_run_already(self, failed: FailedPod) -> bool:
+        """Whether a task of the pod that this service has no memory of runs: a launch would double
+        it, or end it unasked. An operator's command decides (behaviour 6.2)."""
+        names = [task_instance_name(failed.pod, failed.index, task) for task in failed.tasks]
+        return bool(self._tasks.strangers_of(names))
 
     def _remember(self, decision: RecoveryDecision, now: datetime) -> None:
         """Add dropped and new recoveries to the run history."""

@@ -1,4 +1,4 @@
-"""Converts pydantic's errors into problems with the paths and terms of the file."""
+"""Converts pydantic's errors into problems with the paths and terms of our files and messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType, UnionType
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from temporal_plans.domain.values.model import kebab
+from temporal_plans.domain.values.model import file_key
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason
 
@@ -97,7 +97,7 @@ def _problem(
     fix = str(context.get("fix", ""))
     if kind == "extra_forbidden":
         owner = model_at(model, location[:-1])
-        own = [kebab(name) for name in owner.model_fields] if owner else []
+        own = [file_key(owner, name) for name in owner.model_fields] if owner else []
         extra = extra_keys.get(owner, ()) if owner else ()
         key = str(location[-1])
         fix = _known_fix(owner, key) or suggestion(key, [*own, *extra])
@@ -134,7 +134,7 @@ def model_at(annotation: Any, location: Location) -> type[BaseModel] | None:
     if not location:
         return annotation
     for name, info in annotation.model_fields.items():
-        if location[0] in (name, kebab(name)):
+        if location[0] in (name, file_key(annotation, name)):
             return model_at(info.annotation, location[1:])
     return None
 

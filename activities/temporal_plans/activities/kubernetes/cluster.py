@@ -1,0 +1,136 @@
+"""A connection to one Kubernetes cluster: apply, get and delete objects of any kind.
+
+Objects are plain dicts, as they were rendered and as the server returns them: no typed model drops
+a field that it does not know. All methods raise ``ClusterError``.
+"""
+
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from kubernetes_asyncio.dynamic import DynamicClient
+from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
+
+from temporal_plans.activities.kubernetes.api_client import api_client
+from temporal_plans.activities.kubernetes.errors import ANSWERS, ClusterError, cluster_error
+
+FIELD_MANAGER = "temporal-plans"
+"""The one owner of all fields that plans apply: what a plan no longer sends, the server removes."""
+
+REQUEST_TIMEOUT = 30.0
+"""Seconds that a request may take."""
+
+Object = dict[str, Any]
+Manifest = Mapping[str, Any]
+
+
+class Cluster:
+    """The objects of one cluster, as one user."""
+
+    def __init__(self, dynamic: DynamicClient) -> None:
+        self._dynamic = dynamic
+
+    async def apply(self, manifest: Manifest, *, dry_run: bool = False) -> Object:
+        """Make the object as the manifest says, and return it as it is then.
+
+        Fields of other managers that the manifest sets are taken over; all others stay. With
+        ``dry_run`` nothing is changed: the answer is what would be.
+        """
+        options = {"dry_run": "All"} if dry_run else {}
+        with _errors(_subject(manifest)):
+            resource = await self._resource(manifest)
+            answer = await resource.server_side_apply(
+                body=dict(manifest),
+                field_manager=FIELD_MANAGER,
+                force_conflicts=True,
+                _request_timeout=REQUEST_TIMEOUT,
+                **options,
+            )
+            return cast(Object, answer.to_dict())
+
+    async def get(self, manifest: Manifest) -> Object | None:
+        """Return the object that has the manifest's kind, name and namespace; None without one,
+        also when the cluster has no such kind."""
+        try:
+            with _errors(_subject(manifest)):
+                resource = await self._resource(manifest)
+                answer = await resource.get(
+                    name=_name(manifest),
+                    namespace=_namespace(manifest),
+                    _request_timeout=REQUEST_TIMEOUT,
+                )
+                return cast(Object, answer.to_dict())
+        except ClusterError as error:
+            if _is_absent(error):
+                return None
+            raise
+
+    async def delete(self, manifest: Manifest) -> bool:
+        """Order the deletion of the object after all that it owns; return whether there was one.
+
+        The object is there until its finalizers are done: ``get`` shows when it is gone.
+        """
+        try:
+            with _errors(_subject(manifest)):
+                resource = await self._resource(manifest)
+                await resource.delete(
+                    name=_name(manifest),
+                    namespace=_namespace(manifest),
+                    propagation_policy="Foreground",
+                    _request_timeout=REQUEST_TIMEOUT,
+                )
+        except ClusterError as error:
+            if _is_absent(error):
+                return False
+            raise
+        return True
+
+    async def _resource(self, manifest: Manifest) -> Any:
+        """The definition of a kind that is unknown may be younger than the last look."""
+        wanted = {"api_version": manifest["apiVersion"], "kind": manifest["kind"]}
+        try:
+            return await self._dynamic.resources.get(**wanted)
+        except ResourceNotFoundError:
+            await self._dynamic.resources.invalidate_cache()
+            return await self._dynamic.resources.get(**wanted)
+
+
+@asynccontextmanager
+async def connected(
+    kubeconfig: Path | None = None, context: str | None = None
+) -> AsyncGenerator[Cluster, None]:
+    """Connect as a kubeconfig says, or, without one, as the machine's own (KUBECONFIG)."""
+    # The library keeps what it discovers in a file of the machine's temporary folder, which other
+    # users of the machine could write.
+    with TemporaryDirectory(prefix="temporal-plans-") as folder:
+        api = await api_client(kubeconfig, context)
+        async with api:
+            with _errors("cluster"):
+                dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))
+            yield Cluster(dynamic)
+
+
+@contextmanager
+def _errors(subject: str) -> Generator[None, None, None]:
+    try:
+        yield
+    except ANSWERS as error:
+        raise cluster_error(subject, error) from error
+
+
+def _is_absent(error: ClusterError) -> bool:
+    return error.status == 404 or isinstance(error.__cause__, ResourceNotFoundError)
+
+
+def _subject(manifest: Manifest) -> str:
+    return f"{manifest['kind']} {_name(manifest)}"
+
+
+def _name(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["name"])
+
+
+def _namespace(manifest: Manifest) -> str | None:
+    return cast(str | None, manifest["metadata"].get("namespace"))

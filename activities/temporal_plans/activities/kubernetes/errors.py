@@ -1,0 +1,74 @@
+"""What an API server refused, and whether asking again can help.
+
+The API server answers with a ``Status`` object; its message is the sentence for people. Asking
+again helps when the answer depends on something that changes by itself or that operators change
+beside the plan: conflicts, load, credentials, quotas, webhooks that are down. It does not help when
+the object itself is wrong.
+"""
+
+import json
+from typing import Any, cast
+
+import aiohttp
+from kubernetes_asyncio.client.exceptions import ApiException
+from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
+
+_WRONG = frozenset({400, 403, 404, 405, 409, 413, 415, 422})
+"""Bad request, forbidden, no such namespace, no such verb, too large, not this type, invalid."""
+
+_CONFLICTS = frozenset({"Conflict", "AlreadyExists"})
+
+_PASSING = ("exceeded quota", "is being terminated", "failed calling webhook")
+"""Parts of messages of refusals that end by themselves, or by what operators do in the cluster."""
+
+ANSWERS = (ApiException, ResourceNotFoundError, aiohttp.ClientError, TimeoutError)
+"""What a request to an API server raises."""
+
+
+class ClusterError(Exception):
+    """A request to a cluster failed; the text names the object, and why.
+
+    ``passing`` is whether the same request may succeed later. ``status`` is the HTTP status, None
+    where no server answered.
+    """
+
+    def __init__(self, message: str, *, passing: bool, status: int | None = None) -> None:
+        super().__init__(message)
+        self.passing = passing
+        self.status = status
+
+
+def cluster_error(subject: str, error: BaseException) -> ClusterError:
+    """Return what one of ``ANSWERS`` means for a request about ``subject`` (``ConfigMap web``)."""
+    match error:
+        case ResourceNotFoundError():
+            return ClusterError(f"{subject}: the cluster has no such kind", passing=False)
+        case ApiException():
+            return _of_answer(subject, error)
+        case TimeoutError():
+            return ClusterError(f"{subject}: the API server did not answer in time", passing=True)
+        case _:
+            return ClusterError(
+                f"{subject}: the API server can't be reached: {error}", passing=True
+            )
+
+
+def _of_answer(subject: str, error: ApiException) -> ClusterError:
+    reason, message = _said(error)
+    status = error.status or 0
+    passing = (
+        status not in _WRONG or reason in _CONFLICTS or any(part in message for part in _PASSING)
+    )
+    return ClusterError(f"{subject}: {message} ({status})", passing=passing, status=status)
+
+
+def _said(error: ApiException) -> tuple[str, str]:
+    """The reason and the message of the Status object; a proxy may answer with something else."""
+    try:
+        status: Any = json.loads(error.body or b"")
+    except ValueError:
+        status = None
+    if not isinstance(status, dict):
+        return "", str(error.reason or "no reason given")
+    said = cast(dict[str, Any], status)
+    return str(said.get("reason") or ""), str(said.get("message") or error.reason)

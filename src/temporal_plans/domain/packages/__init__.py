@@ -1,0 +1,1 @@
+"""Operator packages: what a package is, its parameters' values, its tasks, and its verification."""

@@ -1,0 +1,86 @@
+"""Checks of plans."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from temporal_plans.domain.packages.checks.subject import Subject
+from temporal_plans.domain.packages.findings import Finding, error, warning
+from temporal_plans.domain.packages.package import OPERATOR_FILE
+from temporal_plans.domain.packages.plans import DEPLOY, PARALLEL, SERIAL, PackagePlan
+from temporal_plans.domain.values.names import name_fault, suggestion
+
+
+def deploy(subject: Subject) -> Iterator[Finding]:
+    """Yield an error without a plan ``deploy``."""
+    plans = subject.package.operator.plans
+    if DEPLOY not in plans:
+        fix = f"add the plan {DEPLOY}, which installs"
+        yield error(OPERATOR_FILE, f"plans.{DEPLOY}", "is missing", fix=fix)
+
+
+def names(subject: Subject) -> Iterator[Finding]:
+    """Yield an error for each name that a plan, a phase or a step can't have, and a warning for
+    each that stands in it twice."""
+    for name, plan in subject.package.operator.plans.items():
+        yield from _names("plans", [name])
+        yield from _names(f"plans.{name}.phases", [phase.name for phase in plan.phases])
+        for phase in plan.phases:
+            path = f"plans.{name}.phases.{phase.name}.steps"
+            yield from _names(path, [step.name for step in phase.steps])
+
+
+def _names(path: str, found: Iterable[str]) -> Iterator[Finding]:
+    for name, count in Counter(found).items():
+        if fault := name_fault(name):
+            yield error(OPERATOR_FILE, f"{path}.{name}", fault, fix="rename it")
+        if count > 1:
+            yield warning(OPERATOR_FILE, f"{path}.{name}", "has the name of another", fix="rename")
+
+
+def strategies(subject: Subject) -> Iterator[Finding]:
+    """Yield an error for each unknown strategy, and a warning where none is written and it makes a
+    difference."""
+    for name, plan in subject.package.operator.plans.items():
+        yield from _strategy(f"plans.{name}.strategy", plan.strategy, len(plan.phases))
+        for phase in plan.phases:
+            path = f"plans.{name}.phases.{phase.name}.strategy"
+            yield from _strategy(path, phase.strategy, len(phase.steps))
+
+
+def _strategy(path: str, strategy: str, children: int) -> Iterator[Finding]:
+    fix = f"write {SERIAL} or {PARALLEL}"
+    if not strategy and children > 1:
+        yield warning(OPERATOR_FILE, path, f"is missing, and taken for {PARALLEL}", fix=fix)
+    elif strategy and strategy not in (SERIAL, PARALLEL):
+        yield error(OPERATOR_FILE, path, "is unknown", value=strategy, fix=fix)
+
+
+def tasks(subject: Subject) -> Iterator[Finding]:
+    """Yield an error for each task that a step names and the package lacks, and a warning for each
+    step without tasks."""
+    known = {task.name for task in subject.package.operator.tasks}
+    for name, plan in subject.package.operator.plans.items():
+        for phase, step in plan.steps():
+            path = f"plans.{name}.phases.{phase.name}.steps.{step.name}.tasks"
+            if not step.tasks:
+                yield warning(OPERATOR_FILE, path, "is empty", fix="name a task, or remove it")
+            for task in step.tasks:
+                if task not in known:
+                    fix = suggestion(task, known)
+                    yield error(OPERATOR_FILE, path, "names no task", value=task, fix=fix)
+
+
+def pipes(subject: Subject) -> Iterator[Finding]:
+    """Yield an error for each key that two pipes of one plan have."""
+    for name, plan in subject.package.operator.plans.items():
+        for key, count in Counter(_pipe_keys(subject, plan)).items():
+            if count > 1:
+                problem = f"makes the artefact {key} in two tasks"
+                yield error(OPERATOR_FILE, f"plans.{name}", problem, fix="rename one of the keys")
+
+
+def _pipe_keys(subject: Subject, plan: PackagePlan) -> Iterator[str]:
+    used = dict.fromkeys(task for _, step in plan.steps() for task in step.tasks)
+    for task in subject.package.operator.tasks:
+        if task.name in used:
+            yield from dict.fromkeys(task.pipes)

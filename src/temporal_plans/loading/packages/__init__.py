@@ -1,0 +1,1 @@
+"""Reads operator packages from folders, archives and the web, and verifies them."""

@@ -1,0 +1,94 @@
+"""An API server of two kinds that keeps objects in memory: what the client sends, and what it makes
+of the answers. How a real one behaves is for ``tests/kubernetes``."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+Object = dict[str, Any]
+
+GROUP = "tests.example"
+
+
+class FakeServer:
+    """``refusals`` are answers by the name of an object: status, reason, message."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Object] = {}
+        self.refusals: dict[str, tuple[int, str, str]] = {}
+        self.requests: list[str] = []
+        self.things_are_defined = False
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Answer one request."""
+        path = request.path
+        if (found := self._discovered(path)) is not None:
+            return web.json_response(found)
+        self.requests.append(f"{request.method} {request.path_qs}")
+        if refusal := self.refusals.get(path.rpartition("/")[2]):
+            return _refused(*refusal)
+        if request.method == "PATCH":
+            applied: Object = json.loads(await request.text())
+            if "dryRun" not in request.query:
+                self.objects[path] = applied
+            return web.json_response(applied)
+        if path not in self.objects:
+            return _refused(404, "NotFound", "not found")
+        kept = self.objects.pop(path) if request.method == "DELETE" else self.objects[path]
+        return web.json_response(kept)
+
+    def _discovered(self, path: str) -> Object | None:
+        version = {"groupVersion": f"{GROUP}/v1", "version": "v1"}
+        group = {"name": GROUP, "versions": [version], "preferredVersion": version}
+        defined = self.things_are_defined
+        answers: dict[str, Object | None] = {
+            "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.0"},
+            "/apis": {"kind": "APIGroupList", "groups": [group] if defined else []},
+            "/api/v1": _kinds("v1", "configmaps", "ConfigMap"),
+            f"/apis/{GROUP}/v1": _kinds(f"{GROUP}/v1", "things", "Thing") if defined else None,
+        }
+        return answers.get(path)
+
+
+def _kinds(version: str, name: str, kind: str) -> Object:
+    resource = {"name": name, "singularName": "", "namespaced": True, "kind": kind}
+    return {"kind": "APIResourceList", "groupVersion": version, "resources": [resource]}
+
+
+def _refused(status: int, reason: str, message: str) -> web.Response:
+    content = {"kind": "Status", "status": "Failure", "reason": reason, "message": message}
+    return web.json_response(content, status=status)
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncGenerator[tuple[FakeServer, Path], None]:
+    """A server on a free port, and a kubeconfig for it in ``folder``."""
+    server = FakeServer()
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        host, port = runner.addresses[0][:2]
+        kubeconfig = folder / "kubeconfig"
+        kubeconfig.write_text(_kubeconfig(f"http://{host}:{port}"))
+        yield server, kubeconfig
+    finally:
+        await runner.cleanup()
+
+
+def _kubeconfig(server: str) -> str:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "it", "cluster": {"server": server}}],
+        "users": [{"name": "it", "user": {"token": "token"}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "current-context": "it",
+    }
+    return json.dumps(content)
