@@ -78,6 +78,6 @@ def _value(document: Document, problems: list[Reason]) -> FleetDocument | None:
             )
         )
         return None
-    form = read_form(cast(type[Value], model), document.value)
+    form = read_form(cast(type[Value], model), cast(object, document.value))
     problems += [one.but(line=one.line or document.line(one.field)) for one in form.problems]
     return None if form.problems else cast(FleetDocument, form.value)
