@@ -67,7 +67,7 @@ format: $(VENV)/.dev  ## Repair what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.dev  ## Make the references of files from their JSON Schemas (docs/*-file.md)
+docs: $(VENV)/.dev  ## Make the references of files (docs/*-file.md) and docs/schemas
 	$(BIN)/python -m tools.reference
 
 bench: $(VENV)/.dev  ## Steps a second beside bare Temporal; make bench ARGS="--rounds 3"

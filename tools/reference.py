@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from temporal_plans.domain.kinds import KINDS
 from temporal_plans.loading.schema import Schema, json_schema
+from tools import schemas
 from tools.sections import DOCS, anchor, sections
 
 _SHOWN_MAXIMUM_LIMIT = 1_000_000
@@ -125,6 +126,7 @@ def main() -> None:
     for page in PAGES:
         page.file.write_text(page_text(page))
         print(page.file.relative_to(DOCS.parent))
+    schemas.write()
 
 
 # --- a page ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -31,6 +32,7 @@ from temporal_plans.domain.services.spec import (
 )
 from temporal_plans.domain.tasks.goal import Goal
 from temporal_plans.loading.schema import Schema, json_schema
+from tools import schemas
 from tools.reference import PAGES, Page, fields_without_description, page_text
 from tools.sections import DOCS, DOCUMENTS, Citation, anchor, citations, headings, sections
 
@@ -162,6 +164,16 @@ def test_the_reference_is_up_to_date(page: Page) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.kind)
 def test_every_field_is_described(page: Page) -> None:
     assert fields_without_description(json_schema(page.kind)) == []
+
+
+@pytest.mark.parametrize("kind", schemas.KINDS)
+def test_the_schema_is_up_to_date_and_describes_every_field(
+    kind: Literal["fleet", "fleet-decision"],
+) -> None:
+    assert (schemas.FOLDER / f"{kind}.schema.json").read_text() == schemas.text_of(kind), (
+        "run `make docs`"
+    )
+    assert fields_without_description(json_schema(kind)) == []
 
 
 def test_a_field_without_a_description_is_seen() -> None:

@@ -19,6 +19,7 @@ from temporal_plans.cli.commands import (
     configurations,
     deploying,
     files,
+    fleet,
     operating,
     packages,
     pods,
@@ -77,6 +78,7 @@ _COMMAND_MODULES = (
     pods,
     operating,
     scheduling,
+    fleet,
     removing,
     packages,
 )

@@ -1,16 +1,20 @@
-"""JSON Schemas of service files, plan files and the files of packages, for editors.
+"""JSON Schemas of service files, plan files, packages and the documents of fleets, for editors.
 
-They describe the form only; ``temporal plan validate`` checks all rules. All are made from the
-models of the files; that of plan files has in addition the short forms of
+They describe the form only; ``temporal plan validate`` and ``fleet decide`` check all rules. They
+are made from the models of loading; that of plan files has in addition the short forms of
 ``domain.plans.plan_file``.
 """
 
 from inspect import getdoc
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, TypeAdapter
+
+from temporal_plans.domain.fleets.decisions import DecideResult
 from temporal_plans.domain.kinds import WRITTEN
 from temporal_plans.domain.kinds.work import Work
 from temporal_plans.domain.plans.plan import PlanSpec
+from temporal_plans.loading.fleets.documents import FleetDocument
 from temporal_plans.loading.packages.schema import package_schema
 from temporal_plans.loading.services.file import ServiceFile
 
@@ -19,12 +23,32 @@ Schema = dict[str, Any]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def json_schema(kind: Literal["service", "plan", "package"]) -> Schema:
+def json_schema(kind: Literal["service", "plan", "package", "fleet", "fleet-decision"]) -> Schema:
     """Return the schema of service files (``svc.yml`` after its template is rendered), of plan
-    files, or of both files of packages (``operator.yaml`` and ``params.yaml``)."""
-    if kind == "package":
-        return {"$schema": _DIALECT, **package_schema()}
-    return _service_schema() if kind == "service" else _plan_schema()
+    files, of both files of packages (``operator.yaml`` and ``params.yaml``), of the documents of a
+    fleet, or of the output of ``fleet decide --json``."""
+    match kind:
+        case "service":
+            return _service_schema()
+        case "plan":
+            return _plan_schema()
+        case "package":
+            return {"$schema": _DIALECT, **package_schema()}
+        case "fleet":
+            return _fleet_schema()
+        case "fleet-decision":
+            return _fleet_decision_schema()
+
+
+def _fleet_schema() -> Schema:
+    documents = TypeAdapter[FleetDocument](Annotated[FleetDocument, Field(discriminator="kind")])
+    schema = documents.json_schema(by_alias=True, mode="validation")
+    return {"$schema": _DIALECT, **schema, "title": "Document of a fleet of Temporal Plans"}
+
+
+def _fleet_decision_schema() -> Schema:
+    schema = DecideResult.model_json_schema(by_alias=True, mode="serialization")
+    return {"$schema": _DIALECT, **schema, "title": "Output of temporal-plan fleet decide --json"}
 
 
 def _service_schema() -> Schema:

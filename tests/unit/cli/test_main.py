@@ -25,11 +25,12 @@ COMMANDS = [
     *("deploy", "diff", "rollback", "uninstall", "configs"),
     *("list", "show", "explain", "log", "history", "agents", "logs", "audit", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
-    *("remove-agent", "config", "pod", "schedule", "package"),
+    *("remove-agent", "config", "pod", "schedule", "fleet", "package"),
 ]
 NOUNS = {
     "config": ["list", "show", "diff"],
     "pod": ["restart", "replace", "pause", "resume"],
+    "fleet": ["decide", "simulate"],
     "package": ["verify", "render", "params", "plans", "tasks", "create", "pack"],
     "schedule": ["create", "list", "show", "pause", "unpause", "trigger", "delete"],
 }
@@ -453,7 +454,7 @@ def test_validate_tells_what_agents_can_not_do(run: Run, tmp_path: Path) -> None
     assert "svc.yml:5: pods.p.image: the built-in agents can't do this" in ran.err
 
 
-@pytest.mark.parametrize("kind", ["service", "plan"])
+@pytest.mark.parametrize("kind", ["service", "plan", "fleet", "fleet-decision"])
 def test_schema(run: Run, kind: str) -> None:
     assert json.loads(run("schema", kind).out)["$schema"].startswith("https://json-schema.org/")
 

@@ -94,16 +94,18 @@ def validate(
     raise typer.Exit(check(ServiceFileOptions(file, env, env_file, lenient, verbose)))
 
 
-class _FileKind(StrEnum):
+class _SchemaKind(StrEnum):
     SERVICE = "service"
     PLAN = "plan"
+    FLEET = "fleet"
+    FLEET_DECISION = "fleet-decision"
     PACKAGE = "package"
 
 
 def schema(
-    kind: Annotated[_FileKind, typer.Argument(help="The kind of file.")],
+    kind: Annotated[_SchemaKind, typer.Argument(help="The kind of file, or of output.")],
 ) -> None:
-    """Print the JSON Schema of service files, of plan files, or of the files of packages."""
+    """Print the JSON Schema of files, for editors."""
     from temporal_plans.cli.terminal.output import print_json
     from temporal_plans.loading.schema import json_schema
 

@@ -80,6 +80,31 @@ def read_yaml(text: str, *, scalars: Scalars, source: str) -> Document:
     return Document(value, builder.lines, tuple(builder.problems), builder.plain)
 
 
+def read_yaml_stream(text: str, *, source: str) -> tuple[Document, ...]:
+    """Read the YAML documents of a text, divided by ``---``, with typed scalars. A document without
+    content is left out. Raises SpecError when the text can't be read, or has nothing in it."""
+    documents: list[Document] = []
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            builder = _Builder("typed")
+            root = cast(yaml.Node, loader.get_node())
+            if not (isinstance(root, yaml.ScalarNode) and _is_null(root)):
+                value = builder.build(root, "", 0)
+                documents.append(Document(value, builder.lines, tuple(builder.problems)))
+    except yaml.YAMLError as error:
+        raise SpecError([_syntax_problem(error, text)], source=source) from error
+    except RecursionError as error:
+        raise SpecError(
+            [Reason(field="", problem="is nested too deeply")], source=source
+        ) from error
+    finally:
+        loader.dispose()
+    if not documents:
+        raise SpecError([_empty(text)], source=source)
+    return tuple(documents)
+
+
 def read_json(text: str, *, source: str) -> Document:
     """Read a JSON text. Raises SpecError when it is not JSON; a duplicate key is a problem of the
     document."""

@@ -1,0 +1,33 @@
+"""K16: no failed plan suppresses the entity; a rollback may begin."""
+
+from datetime import datetime
+
+from temporal_plans.domain.fleets.constraints.record import Constraint, Stage
+from temporal_plans.domain.fleets.constraints.suppressed import next_edge, refusal_by
+from temporal_plans.domain.fleets.proposal import Proposal
+from temporal_plans.domain.fleets.suppressions import Origin
+from temporal_plans.domain.fleets.world import World
+from temporal_plans.domain.values.refusal import Refusal
+
+
+def not_after_failure(proposal: Proposal, world: World, now: datetime, /) -> Refusal | None:
+    return refusal_by(proposal, world, now, Origin.FAILED_PLAN)
+
+
+def next_change(proposal: Proposal, world: World, now: datetime, /) -> datetime | None:
+    return next_edge(proposal, world, now, Origin.FAILED_PLAN)
+
+
+FAILURE_SUPPRESSION = Constraint(
+    id="K16",
+    title="not suppressed after a failure",
+    stage=Stage.ISSUE,
+    rule=not_after_failure,
+    applies="IN UP CF UN RO",
+    ignored="RB CM",
+    next_change=next_change,
+    who_can_act=(
+        "environment editor",
+        "entity operator",
+    ),
+)

@@ -1,0 +1,289 @@
+"""Makes snapshots of documents: one for each environment.
+
+Weekly schedules are expanded here, from some weeks before a time (for ramps under way) to some
+after it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from temporal_plans.domain.fleets.entities import (
+    ConfigBlock,
+    Entity,
+    EntityOptions,
+    EntitySettings,
+    EntityState,
+)
+from temporal_plans.domain.fleets.environment import (
+    Environment,
+    EnvironmentFacts,
+    EnvironmentOptions,
+    EnvironmentSettings,
+    Snapshot,
+)
+from temporal_plans.domain.fleets.plans import EntityConfig
+from temporal_plans.domain.fleets.products import Product
+from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
+from temporal_plans.domain.fleets.versions import parse_version
+from temporal_plans.domain.fleets.windows import ALL_TIME_NAME
+from temporal_plans.domain.values.model import Value
+from temporal_plans.domain.values.names import suggestion
+from temporal_plans.domain.values.refusal import Reason, SpecError
+from temporal_plans.loading.fleets.documents import (
+    ConfigBlockDocument,
+    EntityDocument,
+    EntityStateDocument,
+    EnvironmentDocument,
+    ProductDocument,
+    StateDocument,
+    SuppressionsDocument,
+)
+from temporal_plans.loading.fleets.files import FleetFile
+
+WINDOWS_BEFORE = timedelta(days=31)
+WINDOWS_AFTER = timedelta(days=60)
+"""How far schedules are expanded before and after a time."""
+
+_D = TypeVar("_D", bound=Value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    start: datetime
+    end: datetime
+
+
+def snapshots(
+    files: Iterable[FleetFile], now: datetime, *, ahead: timedelta = timedelta()
+) -> tuple[Snapshot, ...]:
+    """Return a snapshot of each environment, by name. ``ahead``: how far beyond 60 days after
+    ``now`` schedules are expanded. Raises SpecError for documents that contradict each other."""
+    files = tuple(files)
+    _check(files)
+    span = _Span(now - WINDOWS_BEFORE, now + WINDOWS_AFTER + ahead)
+    products = tuple(
+        sorted((_product(one, span) for one in _of(files, ProductDocument)), key=lambda p: p.id)
+    )
+    environments = sorted(_of(files, EnvironmentDocument), key=lambda one: one.name)
+    return tuple(
+        Snapshot(environment=_environment(one, files, span), products=products)
+        for one in environments
+    )
+
+
+def _of(files: Iterable[FleetFile], kind: type[_D]) -> list[_D]:
+    return [file.value for file in files if isinstance(file.value, kind)]
+
+
+def revision(content: Mapping[str, Any]) -> str:
+    """Return a text that changes with a configuration."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _product(document: ProductDocument, span: _Span) -> Product:
+    schedule = document.maintenance_window
+    return Product(
+        id=document.name,
+        window=schedule.window(span.start, span.end) if schedule else None,
+        releases=document.releases,
+        recalls=document.recalls,
+        ramps=document.ramps,
+    )
+
+
+def _environment(
+    document: EnvironmentDocument, files: Sequence[FleetFile], span: _Span
+) -> Environment:
+    states = [one for one in _of(files, StateDocument) if one.environment == document.name]
+    stops = [one for one in _of(files, SuppressionsDocument) if one.environment == document.name]
+    given = document.settings
+    shared = {name: getattr(given, name) for name in EnvironmentOptions.model_fields}
+    settings = EnvironmentSettings(
+        **shared,
+        windows={
+            name: schedule.window(span.start, span.end)
+            for name, schedule in given.maintenance_windows.items()
+        },
+        downtime_window=given.downtime_window,
+        no_downtime_window=given.no_downtime_window,
+        config_revision=None if document.config is None else revision(document.config),
+    )
+    reported = {name: state for one in states for name, state in one.entities.items()}
+    names = sorted({*document.entities, *reported})
+    facts = {name: getattr(one, name) for one in states for name in EnvironmentFacts.model_fields}
+    return Environment(
+        name=document.name,
+        settings=settings,
+        facts=EnvironmentFacts(**facts),
+        entities=tuple(
+            _entity(name, document.entities.get(name), reported.get(name)) for name in names
+        ),
+        suppressions=tuple(stop for one in stops for stop in one.suppressions),
+        overrides=tuple(stop for one in stops for stop in one.overrides),
+    )
+
+
+def _entity(
+    name: str, document: EntityDocument | None, state: EntityStateDocument | None
+) -> Entity:
+    return Entity(
+        name=name,
+        settings=_settings(document) if document else None,
+        state=_state(state) if state else EntityState(),
+    )
+
+
+def _settings(document: EntityDocument) -> EntitySettings:
+    shared = {name: getattr(document, name) for name in EntityOptions.model_fields}
+    config = {key: _block(block) for key, block in document.config.items()}
+    return EntitySettings(**shared, config=config)
+
+
+def _block(document: ConfigBlockDocument) -> ConfigBlock:
+    return ConfigBlock(revision=revision(document.overrides), restart=document.restart)
+
+
+def _state(document: EntityStateDocument) -> EntityState:
+    shared = {name: getattr(document, name) for name in EntityState.model_fields}
+    config = document.config
+    if document.config_overrides is not None:
+        config = config.but(revision=revision(document.config_overrides))
+    if document.environment_config is not None:
+        config = config.but(environment_revision=revision(document.environment_config))
+    return EntityState(**shared).but(config=EntityConfig(**config.model_dump()))
+
+
+# --- documents that contradict each other ---------------------------------------------------------
+
+
+def _check(files: Sequence[FleetFile]) -> None:
+    """Raise SpecError with the problems of the first file that has any."""
+    environments = {one.name: one for one in _of(files, EnvironmentDocument)}
+    products = {one.name: one for one in _of(files, ProductDocument)}
+    seen: set[tuple[str, str]] = set()
+    for file in files:
+        problems = [*_duplicates(file, seen)]
+        match file.value:
+            case EnvironmentDocument():
+                problems += _environment_problems(file.value, products)
+            case ProductDocument():
+                problems += _product_problems(file.value)
+            case StateDocument() | SuppressionsDocument():
+                problems += _unknown("environment", file.value.environment, environments)
+                if isinstance(file.value, SuppressionsDocument):
+                    problems += _suppression_problems(file.value)
+            case _:
+                pass
+        if problems:
+            raise SpecError([file.problem(one) for one in problems], source=file.source)
+
+
+def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]:
+    match file.value:
+        case EnvironmentDocument() | ProductDocument():
+            name, field = file.value.name, "name"
+        case StateDocument():
+            name, field = file.value.environment, "environment"
+        case _:
+            return
+    kind = file.value.kind
+    if (kind, name) in seen:
+        yield Reason(
+            field=field,
+            problem=f"there is another {kind} document of it",
+            value=name,
+            fix="remove one of them",
+        )
+    seen.add((kind, name))
+
+
+def _environment_problems(
+    document: EnvironmentDocument, products: Mapping[str, object]
+) -> Iterator[Reason]:
+    windows = {ALL_TIME_NAME, *document.settings.maintenance_windows}
+    if ALL_TIME_NAME in document.settings.maintenance_windows:
+        yield Reason(
+            field=f"settings.maintenance-windows.{ALL_TIME_NAME}",
+            problem="is the name of the window that is always open",
+            fix="use another name",
+        )
+    for name in ("downtime-window", "no-downtime-window"):
+        window = getattr(document.settings, name.replace("-", "_"))
+        yield from _unknown(f"settings.{name}", window, windows)
+    for key, entity in document.entities.items():
+        yield from _unknown(f"entities.{key}.product", entity.product, products)
+        for name in ("downtime-window", "no-downtime-window"):
+            window = getattr(entity, name.replace("-", "_"))
+            if window is not None:
+                yield from _unknown(f"entities.{key}.{name}", window, windows)
+
+
+def _unknown(field: str, name: str, known: Iterable[str]) -> Iterator[Reason]:
+    names = list(known)
+    if name not in names:
+        noun = field.rpartition(".")[2]
+        yield Reason(
+            field=field,
+            problem=f"there is no {noun.replace('-', ' ')} of this name",
+            value=name,
+            fix=suggestion(name, names) or f"add a document for the {noun}",
+        )
+
+
+def _product_problems(document: ProductDocument) -> Iterator[Reason]:
+    versions: set[str] = set()
+    for index, release in enumerate(document.releases):
+        field = f"releases.{index}.version"
+        version = parse_version(release.version)
+        if version is None or not version.orderable:
+            yield Reason(
+                field=field,
+                problem="has no order among versions, and can't be released",
+                value=release.version,
+                fix="use 1.2.3, 1.2.3-rc1 or a snapshot of those",
+            )
+        if release.version in versions:
+            yield Reason(field=field, problem="is there already", value=release.version)
+        versions.add(release.version)
+        for number, one in enumerate(release.dependencies):
+            if one.product == document.name:
+                path = f"releases.{index}.dependencies.{number}.product"
+                yield Reason(field=path, problem="is the product itself", value=one.product)
+    yield from _repeated("recalls", [one.id for one in document.recalls])
+    for index, recall in enumerate(document.recalls):
+        if recall.single and recall.end is not None:
+            text = "a recall of a single version has no end"
+            yield Reason(field=f"recalls.{index}.end", problem=text, fix="remove end or single")
+        end = parse_version(recall.end) if recall.end else None
+        start = parse_version(recall.start)
+        if end is not None and start is not None and (end.key or ()) <= (start.key or ()):
+            yield Reason(
+                field=f"recalls.{index}.end", problem="is not newer than start", value=recall.end
+            )
+    for index, ramp in enumerate(document.ramps):
+        if ramp.duration <= timedelta():
+            yield Reason(field=f"ramps.{index}.duration", problem="must be more than 0")
+
+
+def _suppression_problems(document: SuppressionsDocument) -> Iterator[Reason]:
+    for name, entries in (
+        ("suppressions", document.suppressions),
+        ("overrides", document.overrides),
+    ):
+        items: tuple[Suppression | WindowOverride, ...] = entries
+        yield from _repeated(name, [one.id for one in items])
+        for index, one in enumerate(items):
+            if one.end is not None and one.end <= one.start:
+                field = f"{name}.{index}.end"
+                yield Reason(field=field, problem="must be after start", value=one.end.isoformat())
+
+
+def _repeated(field: str, ids: Sequence[str]) -> Iterator[Reason]:
+    for index, one in enumerate(ids):
+        if one in ids[:index]:
+            yield Reason(field=f"{field}.{index}.id", problem="is there already", value=one)
