@@ -1,5 +1,6 @@
 """What a task gets on an agent: user, limits, files, secrets, volumes, ports."""
 
+import grp
 import pwd
 import time
 from ipaddress import ip_address
@@ -19,6 +20,7 @@ from acceptance.agent_bench import (
     within,
 )
 from acceptance.agent_processes import as_root
+from temporal_plans.activities.agent.sandbox.marks import marks_of
 from temporal_plans.domain.cluster.reservations import ReservedResource
 from temporal_plans.domain.services.spec import (
     ConfigTemplate,
@@ -209,16 +211,20 @@ async def test_the_path_of_the_agent_does_not_reach_tasks(
 @as_root
 async def test_a_task_runs_as_its_user(agent: Bench) -> None:
     main = ResourceSet(id="main", memory=32, volumes=(VolumeSpec(path="data", size=10),))
-    cmd = "id -un; id -Gn; echo $USER; echo x > data/file && echo y > file && echo z >>/dev/stdout"
+    cmd = "id -un; id -gn; id -G; echo $USER; echo x > data/file && echo y > file && echo z >>/dev/stdout"
     pod = pod_spec(task_spec(cmd), main=main, user="nobody")
     asked = order(pod, held=reservation(volume("v1", "data")))
     last = await agent.run(asked)
     task_id = asked.tasks[0].task_id
     assert agent.read(task_id, "stderr") == ""
-    assert (last.state, agent.read(task_id).split()[0]) == (TaskState.FINISHED, "nobody")
-    assert agent.read(task_id).split()[-2:] == ["nobody", "z"]
+    user, group, *groups, name, written = agent.read(task_id).split()
+    assert (last.state, user, name, written) == (TaskState.FINISHED, "nobody", "nobody", "z")
+    own = pwd.getpwnam("nobody")
+    assert grp.getgrgid(own.pw_gid).gr_name == group
+    marks = marks_of(agent.work_dir.task(task_id).sandbox)
+    assert {*map(int, groups)} - marks == {own.pw_gid}
     owner = (agent.work_dir.volume("v1") / "file").stat().st_uid
-    assert owner == pwd.getpwnam("nobody").pw_uid
+    assert owner == own.pw_uid
 
 
 @as_root

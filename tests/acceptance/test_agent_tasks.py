@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -92,14 +93,16 @@ async def test_supervisors_that_race_start_one_process(agent: Bench) -> None:
     fresh = agent.work_dir.task("raced")
     fresh.create()
     fresh.sandbox.mkdir()
+    assert spec.record is not None
+    raced = replace(spec, task_id="raced", record=spec.record.but(task_id="raced"))
     outcomes = await asyncio.gather(
-        *(spawn(agent.work_dir.supervisor, fresh, spec) for _ in range(6))
+        *(spawn(agent.work_dir.supervisor, fresh, raced) for _ in range(6))
     )
     await agent.kill(task_id)
     started = fresh.started
     assert started is not None
     assert sorted(outcomes) == ["busy"] * 5 + ["started"]
-    assert agent.launches() == [task_id, task_id]
+    assert agent.launches() == [task_id, "raced"]
     os.kill(started.supervisor, signal.SIGTERM)
     await eventually(lambda: fresh.exit is not None, "the raced task ends")
 

@@ -13,9 +13,11 @@ import resource
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import NamedTuple
 
 from temporal_plans.activities.agent.sandbox.redaction import Redactor
+from temporal_plans.activities.agent.sandbox.rlimits import can_raise_rlimits
 from temporal_plans.activities.agent.supervisor.supervision import ShimSpec
 from temporal_plans.domain.services.spec import HealthCheck, ReadinessCheck
 
@@ -26,6 +28,10 @@ _CHECK_INTERVAL_MINIMUM = 0.1  # seconds
 
 _GATE = 'read -r go && exec "$0" -c "$1" </dev/null'
 """The command waits until it has the limits of its task."""
+
+
+_Limit = tuple[int, tuple[int, int]]
+"""A limit's number; soft and hard, -1 for unlimited."""
 
 
 class CheckResult(NamedTuple):
@@ -70,6 +76,7 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
         user=spec.identity.uid if spec.identity else None,
         group=spec.identity.gid if spec.identity else None,
         extra_groups=spec.identity.groups if spec.identity else None,
+        preexec_fn=None if can_raise_rlimits() else partial(_set_limits, _limits(spec), 0),
     )
     assert process.stdout is not None
     assert process.stdin is not None
@@ -92,12 +99,24 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
 
 
 def _limit(pid: int, spec: ShimSpec) -> None:
-    """Give a check the limits of its task. Raises OSError."""
+    """Move a check into its task's cgroup, and set limits that only this process may raise. Raises
+    OSError."""
     if spec.cgroup is not None:
         with open(os.path.join(spec.cgroup, "cgroup.procs"), "w", encoding="ascii") as file:
             file.write(str(pid))
-    for name, soft, hard in spec.rlimits:
-        resource.prlimit(pid, getattr(resource, name), (soft, hard))
+    if can_raise_rlimits():
+        _set_limits(_limits(spec), pid)
+
+
+def _limits(spec: ShimSpec) -> tuple[_Limit, ...]:
+    return tuple((getattr(resource, name), (soft, hard)) for name, soft, hard in spec.rlimits)
+
+
+def _set_limits(limits: tuple[_Limit, ...], pid: int) -> None:
+    """Set limits of a process. 0 is this one: without CAP_SYS_RESOURCE a process may set no limits
+    of another user's processes, but lower its own."""
+    for number, values in limits:
+        resource.prlimit(pid, number, values)
 
 
 async def wait_until_unhealthy(check: HealthCheck, run: Check, started: float) -> str:
