@@ -211,7 +211,10 @@ async def test_the_path_of_the_agent_does_not_reach_tasks(
 @as_root
 async def test_a_task_runs_as_its_user(agent: Bench) -> None:
     main = ResourceSet(id="main", memory=32, volumes=(VolumeSpec(path="data", size=10),))
-    cmd = "id -un; id -gn; id -G; echo $USER; echo x > data/file && echo y > file && echo z >>/dev/stdout"
+    cmd = (
+        "id -un; id -gn; id -G; echo $USER; "
+        "echo x > data/file && echo y > file && echo z >>/dev/stdout"
+    )
     pod = pod_spec(task_spec(cmd), main=main, user="nobody")
     asked = order(pod, held=reservation(volume("v1", "data")))
     last = await agent.run(asked)

@@ -204,7 +204,7 @@ async def test_a_mistyped_phase_is_refused_with_the_right_name(plans: Kit) -> No
     ("signal", "input", "said"),
     [
         pytest.param("restart", {"fase": "p"}, "fase", id="unknown key"),
-        pytest.param("restart", ["p"], "valid dictionary", id="not an object"),
+        pytest.param("restart", ["p"], "must be a mapping", id="not an object"),
         pytest.param("restrt", {}, "did you mean restart", id="unknown name"),
         pytest.param("force_complete", {"phase": "q"}, "phase q not found", id="unknown phase"),
     ],

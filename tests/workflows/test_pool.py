@@ -447,7 +447,7 @@ async def test_an_agent_leaves_for_good(world: World) -> None:
     await world.reserve(owner)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await world.handle.execute_update("deregister", DeregisterRequest(agent=agent.agent))
-    assert "release or replace them first" in str(refused.value.cause)
+    assert "replace their pods first" in str(refused.value.cause)
     with pytest.raises(WorkflowUpdateFailedError) as unknown:
         await world.handle.execute_update("deregister", DeregisterRequest(agent="nobody"))
     assert f"registered are: {agent.agent}" in str(unknown.value.cause)

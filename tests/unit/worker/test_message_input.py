@@ -101,6 +101,11 @@ PHAS = 'phas: unknown key (found "x"); did you mean phase?'
             "phases.a.steps.w: has no work; write exactly one of",
             id="start with a step",
         ),
+        pytest.param(
+            started(rb'{"name": "\ud800"}'),
+            "input: is not JSON: unexpected end of hex escape",
+            id="no JSON",
+        ),
         pytest.param(updated("knock", b"{}"), "the SDK's text", id="another cause"),
     ],
 )

@@ -47,6 +47,7 @@ _TEXTS: Mapping[str, str] = MappingProxyType(
         "string_pattern_mismatch": "must match {pattern}",
         "union_tag_invalid": "must be one of {expected_tags}",
         "union_tag_not_found": "must have a kind",
+        "json_invalid": "is not JSON: {error}",
         "wrong": "{message}",
         "value_error": "{error}",
     }

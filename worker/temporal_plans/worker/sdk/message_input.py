@@ -1,6 +1,7 @@
 """Starts, updates and queries that a workflow of the engine can't read, or does not know."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -46,7 +47,8 @@ class MessageInput(Patch):
         for command in completion.successful.commands:
             failure = _failure_of(command)
             if failure is not None and failure.application_failure_info.type in _BY_THE_SDK:
-                self._replace(failure, self._refused(act, command))
+                with suppress(Exception):  # a better text is not worth a workflow task that fails
+                    self._replace(failure, self._refused(act, command))
         return completion
 
     def _refused(self, act: WorkflowActivation, command: WorkflowCommand) -> tuple[Reason, ...]:
@@ -83,9 +85,9 @@ class MessageInput(Patch):
         try:
             converter.from_payloads(payloads, [types[0]])
         except ValidationError as error:
-            (document,) = converter.from_payloads(payloads)
             if issubclass(model, PlanSpec):
-                return input_problems(error, model, document)
+                with suppress(ValidationError):  # the document is no JSON
+                    return input_problems(error, model, *converter.from_payloads(payloads))
             return tuple(complaints(error, model))
         except Exception:  # an encoding of another kind, which start_input tells about
             return ()
