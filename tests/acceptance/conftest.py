@@ -6,6 +6,7 @@ import pytest
 
 from acceptance.agent_bench import Bench, bench
 from acceptance.cluster import Cluster, running_cluster
+from process_logs import add_logs
 
 
 @pytest.fixture(scope="session")
@@ -35,9 +36,5 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A failed test shows what the processes of its cluster printed last."""
     report = yield
-    if report.failed:
-        for value in getattr(item, "funcargs", {}).values():
-            if isinstance(value, Cluster):
-                for name, text in value.logs().items():
-                    report.sections.append((f"log of {name}", text))
+    add_logs(report, item, Cluster)
     return report

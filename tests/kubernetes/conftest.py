@@ -8,6 +8,7 @@ import pytest
 from kubernetes.cluster_client import ClusterClient
 from kubernetes.control_plane import ControlPlane, running_control_plane
 from kubernetes.namespaces import Namespace
+from process_logs import add_logs
 from tools.control_plane import absence, programs
 
 PROGRAMS = programs()
@@ -49,9 +50,5 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A failed test shows what the processes of the control plane printed last."""
     report = yield
-    if report.failed:
-        for value in getattr(item, "funcargs", {}).values():
-            if isinstance(value, ControlPlane):
-                for name, text in value.logs().items():
-                    report.sections.append((f"log of {name}", text))
+    add_logs(report, item, ControlPlane)
     return report

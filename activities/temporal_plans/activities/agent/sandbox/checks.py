@@ -65,6 +65,8 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
 
     Raises OSError when no process can be created, which says nothing about the task.
     """
+    limits = _limits(spec)
+    own = bool(limits) and not can_raise_rlimits()
     process = await asyncio.create_subprocess_exec(
         *(spec.shell, "-c", _GATE, spec.shell, cmd),
         stdin=asyncio.subprocess.PIPE,
@@ -76,14 +78,16 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
         user=spec.identity.uid if spec.identity else None,
         group=spec.identity.gid if spec.identity else None,
         extra_groups=spec.identity.groups if spec.identity else None,
-        preexec_fn=None if can_raise_rlimits() else partial(_set_limits, _limits(spec), 0),
+        preexec_fn=partial(_set_limits, limits, 0) if own else None,
     )
     assert process.stdout is not None
     assert process.stdin is not None
     tail = _OutputTail(process.stdout, Redactor(map(os.fsencode, spec.hidden)))
     reading = asyncio.create_task(tail.read())
     try:
-        _limit(process.pid, spec)
+        _join_cgroup(process.pid, spec)
+        if not own:
+            _set_limits(limits, process.pid)
         process.stdin.write(b"\n")
         process.stdin.close()
         async with asyncio.timeout(timeout or None):
@@ -98,14 +102,11 @@ async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
     return CheckResult(code == 0, "" if code == 0 else _problem(f"exit code {code}", tail.text))
 
 
-def _limit(pid: int, spec: ShimSpec) -> None:
-    """Move a check into its task's cgroup, and set limits that only this process may raise. Raises
-    OSError."""
+def _join_cgroup(pid: int, spec: ShimSpec) -> None:
+    """Move a check into its task's cgroup. Raises OSError."""
     if spec.cgroup is not None:
         with open(os.path.join(spec.cgroup, "cgroup.procs"), "w", encoding="ascii") as file:
             file.write(str(pid))
-    if can_raise_rlimits():
-        _set_limits(_limits(spec), pid)
 
 
 def _limits(spec: ShimSpec) -> tuple[_Limit, ...]:

@@ -1,6 +1,7 @@
 """POSIX resource limits that a pod requires and an agent may set."""
 
 import resource
+from functools import cache
 from typing import Literal, NamedTuple
 
 from temporal_plans.activities.agent.host.refusal import TaskRefused
@@ -17,8 +18,9 @@ class Limits(NamedTuple):
     note: str = ""
 
 
+@cache
 def can_raise_rlimits() -> bool:
-    """Whether this process may set limits above its own hard limits."""
+    """Whether this process may set limits above its own hard limits. An agent keeps what it may."""
     with open("/proc/self/status", encoding="ascii") as file:
         for line in file:
             if line.startswith("CapEff:"):
