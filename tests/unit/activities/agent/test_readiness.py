@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from subprocess import SubprocessError
 
 from temporal_plans.activities.agent.sandbox.checks import (
     CheckResult,
@@ -14,18 +15,21 @@ CHECK = ReadinessCheck(cmd="x", interval=0, delay=0, timeout=5)
 
 PASSED = CheckResult(True)
 
+UNKNOWN = (OSError("too many processes"), SubprocessError("a limit"))
+"""What says nothing about a task."""
+
 
 def failed(problem: str) -> CheckResult:
     return CheckResult(False, problem)
 
 
-async def reports(results: Sequence[CheckResult | OSError], pace: ReportPace) -> list[str]:
+async def reports(results: Sequence[CheckResult | Exception], pace: ReportPace) -> list[str]:
     """What is reported before the check passes, which it does at last."""
     left, reported = list(results), list[str]()
 
     async def run() -> CheckResult:
         result = left.pop(0)
-        if isinstance(result, OSError):
+        if isinstance(result, Exception):
             raise result
         return result
 
@@ -39,7 +43,7 @@ async def reports(results: Sequence[CheckResult | OSError], pace: ReportPace) ->
 
 async def test_each_reason_is_reported_once() -> None:
     results = [failed("exit code 1: no"), failed("exit code 1: no"), failed("exit code 2")]
-    found = await reports([*results, OSError("too many processes"), PASSED], ReportPace(0, 0))
+    found = await reports([*results, *UNKNOWN, PASSED], ReportPace(0, 0))
     assert found == [
         "the readiness check fails: exit code 1: no",
         "the readiness check fails: exit code 2",

@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from subprocess import SubprocessError
 from typing import NamedTuple
 
 from temporal_plans.activities.agent.sandbox.redaction import Redactor
@@ -63,7 +64,8 @@ _PACE = ReportPace()
 async def run_check(cmd: str, spec: ShimSpec, timeout: float) -> CheckResult:
     """Run a check once in the task's sandbox, environment and user; ``timeout`` 0 is no limit.
 
-    Raises OSError when no process can be created, which says nothing about the task.
+    Raises OSError when no process can be created, and SubprocessError when it may not have its
+    limits: both say nothing about the task.
     """
     limits = _limits(spec)
     own = bool(limits) and not can_raise_rlimits()
@@ -165,7 +167,10 @@ async def wait_until_ready(
 async def _run_or_none(run: Check) -> CheckResult | None:
     try:
         return await run()
-    except OSError as problem:  # such as too many processes: no reason to kill a task
+    except (
+        OSError,
+        SubprocessError,
+    ) as problem:  # such as too many processes: no reason to kill a task
         _log.warning("a check could not be run: %s", problem)
         return None
 
