@@ -102,7 +102,7 @@ class PlansPlugin(SimplePlugin):
         intervals: ActivityIntervals = ActivityIntervals(),
     ) -> None:
         registry = Registry(
-            runners={**runners_of("plans"), **runners_of("services")},
+            runners={**runners_of("plans"), **runners_of("services"), **runners_of("packages")},
             strategies=dict(strategies or {}),
             kinds=dict(step_kinds or {}),
         )
