@@ -68,7 +68,9 @@ class PlanBegin(CompactValue):
     ``first``: the new run begins in the state in which the previous one ended, with this command.
     ``interrupted``: it begins WAITING. ``forced`` are the steps (``phase/step``) that stay
     complete because an operator forced them in the previous run, which deployed the configuration
-    ``former``. ``what`` is the description of the start in the run history.
+    ``former``. ``arguments`` are values of the plan's parameters for this run; a run that begins
+    with ``first`` has them in its command. ``what`` is the description of the start in the run
+    history.
     """
 
     first: FirstCommand | None = None
@@ -76,6 +78,7 @@ class PlanBegin(CompactValue):
     rollout: Rollout = Rollout()
     forced: tuple[str, ...] = ()
     former: str = ""
+    arguments: dict[str, str] = {}
     by: str = ""
     reason: str = ""
     what: str = ""
@@ -110,9 +113,12 @@ class ClosedPlans(CompactValue):
 
 
 class UninstallRequest(CompactValue):
-    """Argument of the Service's update and signal ``uninstall``: remove the service permanently,
-    with its tasks, reservations and volumes."""
+    """Argument of an owner's update and signal ``uninstall``: remove it permanently, with all that
+    it has. Of a package, claims of its pods stay unless ``volumes``; with ``force`` its own plan
+    for this is left out, and superseded where it runs."""
 
+    volumes: bool = False
+    force: bool = False
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
 
