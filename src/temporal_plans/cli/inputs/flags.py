@@ -142,7 +142,7 @@ def connected(command: Callable[..., None]) -> Callable[..., None]:
         before = ctx.find_root().obj
         command(flags=here.over(before if before else ConnectionFlags()), **given)
 
-    _present(wrapped, command, [context, *own, *shared])
+    present(wrapped, command, [context, *own, *shared])
     return wrapped
 
 
@@ -160,11 +160,11 @@ def with_connection_flags(callback: Callable[..., None]) -> Callable[..., None]:
         flags = ConnectionFlags(**{name: given.pop(name) for name in names})
         callback(flags=flags, **given)
 
-    _present(wrapped, callback, [*own, *shared])
+    present(wrapped, callback, [*own, *shared])
     return wrapped
 
 
-def _present(
+def present(
     wrapped: Callable[..., None], command: Callable[..., None], parameters: list[inspect.Parameter]
 ) -> None:
     """Copy to ``wrapped`` what Typer reads: name, docstring, signature and annotations."""
