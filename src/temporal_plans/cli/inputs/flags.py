@@ -311,6 +311,13 @@ StepArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True)]
+SourceArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="A service file, or a package: its folder, its archive, or the address of one.",
+    ),
+]
 FileOrPackageArgument = Annotated[
     Path,
     typer.Argument(
