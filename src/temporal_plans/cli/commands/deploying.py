@@ -92,7 +92,7 @@ def deploy(
     from temporal_plans.cli.inputs.files import ServiceFileOptions
     from temporal_plans.cli.inputs.rollouts import rollout_of
 
-    _refuse_package_options(package, service)
+    _refuse_package_options(package)
     _check_dry_run(dry_run=dry_run, wait=wait)
     limit = timeout_of(timeout, waits=wait)
     requested = deployment(
@@ -155,13 +155,10 @@ def _deploy_package(
     return call_client_until_interrupted(flags, deployed)
 
 
-def _refuse_package_options(package: PackageFlags, service: str | None) -> None:
+def _refuse_package_options(package: PackageFlags) -> None:
     """Raise BadParameter for options that a service file makes meaningless."""
-    given = [*package.given, *(["--service"] if service else [])]
-    if given:
-        raise typer.BadParameter(
-            f"{given[0]} is for packages; a service file has its own values and name"
-        )
+    if given := package.given:
+        raise typer.BadParameter(f"{given[0]} is for packages; a service file has its own values")
 
 
 def _check_dry_run(*, dry_run: bool, wait: bool) -> None:

@@ -1,6 +1,6 @@
 """The options of a deployment that concern packages only, and the request that they make."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -94,7 +94,7 @@ def _from_file(path: Path) -> dict[str, str]:
     return parameter_texts(read_text(path), source=path.name)
 
 
-def _single(texts: Iterable[str]) -> Mapping[str, str | None]:
+def _single(texts: Iterable[str]) -> dict[str, str | None]:
     values: dict[str, str | None] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -58,9 +58,6 @@ class PackageDeployment(Value):
 class PackageVerbs(Verbs):
     """The verbs for packages. They raise ServiceNotFound, and Refused with the reasons."""
 
-    async def put_content(self, data: bytes) -> str:
-        return await self._gateway.put_content(data)
-
     async def content_of(self, service: str) -> str:
         """Return what a service is made of, ``service`` (pods) or ``package``; empty when none of
         this name runs."""
@@ -109,7 +106,7 @@ class PackageVerbs(Verbs):
             raise ServiceNotFound(deployment.name, await self.services())
         definition = None
         if deployment.package is not None:
-            digest = await self.put_content(deployment.archive)
+            digest = await self._gateway.put_content(deployment.archive)
             definition = definition_of(deployment.package, digest)
         new = not content
         change = ChangeRequest(
