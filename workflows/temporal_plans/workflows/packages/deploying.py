@@ -66,7 +66,7 @@ class Deploying(Owner):
             return
         resolved = resolve(self._configs.target.installation, change, decode)
         if isinstance(resolved, Resolved) and resolved.change.plan:
-            refusal = self._clearance(resolved.change.plan, resolved).refusal
+            refusal = self._clearance(resolved.change.plan).refusal
             if refusal is not None:
                 raise refusal_error(refusal)
 
@@ -80,7 +80,7 @@ class Deploying(Owner):
             result = self._refused(resolved)
         elif not resolved.change.plan:
             result = self._unchanged(input)
-        elif (refusal := self._clearance(resolved.change.plan, resolved).refusal) is not None:
+        elif (refusal := self._clearance(resolved.change.plan).refusal) is not None:
             result = self._refused(refusal)
         else:
             result = self._accept(resolved, input, source)
@@ -105,7 +105,9 @@ class Deploying(Owner):
             source=source,
             installation=resolved.installation,
         )
-        way = self._clearance(plan, resolved) if self._configs.has_target else Clearance()
+        way = Clearance()
+        if self._configs.has_target:
+            way, self._reported = self._clearance(plan), True
         self._configs.accept(configuration)
         self._configs.prune(set())
         self._input = self._input.but(backoff=input.backoff, change=ChangeRequest())
@@ -159,7 +161,7 @@ class Deploying(Owner):
             for one, two in ((plan, other), (other, plan))
         )
 
-    def _clearance(self, plan: str, resolved: Resolved | None = None) -> Clearance:
+    def _clearance(self, plan: str) -> Clearance:
         """Return whether a plan may begin now. A plan may take the place of its own run."""
         others = [
             PlanSituation(
