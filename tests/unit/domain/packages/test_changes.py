@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.unit.domain.packages.installations import WORK, definition, installed, plans
 
 from temporal_plans.domain.packages.changes import (
     Cause,
@@ -25,6 +24,7 @@ from temporal_plans.domain.packages.resolution import Resolved, resolve
 from temporal_plans.domain.packages.versions import is_lower
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.packages.structures import decode
+from unit.domain.packages.installations import WORK, definition, installed, plans
 
 PLANS = plans("deploy", "update", "backup", "restore", "cleanup")
 PACKAGE = definition(
@@ -65,7 +65,7 @@ def refused(
     return [str(reason) for reason in answer.reasons]
 
 
-PLACE = {"instance": "shop", "cluster": "east", "namespace": "prod"}
+PLACE: dict[str, Any] = {"instance": "shop", "cluster": "east", "namespace": "prod"}
 
 
 @pytest.mark.parametrize(
@@ -397,25 +397,26 @@ def test_the_package_and_its_place_stay() -> None:
     assert [reason.split(":")[0] for reason in reasons] == ["instance", "cluster", "namespace"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "field"),
-    [
-        ({"phases": [{"name": "a/b"}]}, "plans.deploy.phases.a/b"),
-        ({"phases": [{"name": "a"}, {"name": "a"}]}, "plans.deploy.phases.a"),
-        ({"strategy": "Serial"}, "plans.deploy.strategy"),
-        ({"strategy": "max-parallel"}, "plans.deploy.strategy.limit"),
-        ({"conflictsWith": ["none"]}, "plans.deploy.conflictsWith"),
-        (
-            {"phases": [{"name": "a", "steps": [{"name": "s", "tasks": ["no"]}]}]},
-            "plans.deploy.phases.a.steps.s.tasks",
-        ),
-        ({"phases": []}, None),
-        ({"phases": [{"name": "a", "steps": []}]}, None),
-        ({"phases": [{"name": "a", "steps": [{"name": "s"}]}]}, None),
-        ({"strategy": "canary"}, None),
-        ({"strategy": ""}, None),
-    ],
-)
+PLANS_THAT_MAY_NOT_RUN: list[tuple[Mapping[str, Any], str | None]] = [
+    ({"phases": [{"name": "a/b"}]}, "plans.deploy.phases.a/b"),
+    ({"phases": [{"name": "a"}, {"name": "a"}]}, "plans.deploy.phases.a"),
+    ({"strategy": "Serial"}, "plans.deploy.strategy"),
+    ({"strategy": "max-parallel"}, "plans.deploy.strategy.limit"),
+    ({"conflictsWith": ["none"]}, "plans.deploy.conflictsWith"),
+    (
+        {"phases": [{"name": "a", "steps": [{"name": "s", "tasks": ["no"]}]}]},
+        "plans.deploy.phases.a.steps.s.tasks",
+    ),
+    ({"phases": []}, None),
+    ({"phases": [{"name": "a", "steps": []}]}, None),
+    ({"phases": [{"name": "a", "steps": [{"name": "s"}]}]}, None),
+    ({"strategy": "canary"}, None),
+    ({"strategy": ""}, None),
+]
+"""Keys of a plan, and the field that is refused, if one is."""
+
+
+@pytest.mark.parametrize(("plan", "field"), PLANS_THAT_MAY_NOT_RUN)
 def test_plans_that_could_not_run_are_refused(plan: Mapping[str, Any], field: str | None) -> None:
     package = definition(plans={"deploy": {**WORK, **plan}})
     if field is None:
