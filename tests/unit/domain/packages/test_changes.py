@@ -172,7 +172,7 @@ def test_a_version_without_any_of_the_plans_is_refused() -> None:
 def test_another_version_together_with_parameters(
     new_plans: list[str], asked: dict[str, str | None], plan: str | None
 ) -> None:
-    old = {"A": {}, "BACKUP": {"trigger": "backup"}, "FIRST": {"trigger": "deploy"}}
+    old: dict[str, Any] = {"A": {}, "BACKUP": {"trigger": "backup"}, "FIRST": {"trigger": "deploy"}}
     before = installed(definition(plans=PLANS, **old))
     new = definition("b", plans=plans(*new_plans), NEW={"trigger": "backup"}, **old)
     if plan is None:
@@ -291,11 +291,11 @@ def test_immutable_parameters(
     asked: dict[str, str | None],
     problem: str | None,
 ) -> None:
-    before = installed(
-        definition(plans=plans("deploy"), **({} if old is None else {"P": old})),
-        {} if given is None else {"P": given},
-    )
-    package = definition("b", plans=plans("deploy"), **({} if new is None else {"P": new}))
+    before_: dict[str, Any] = {} if old is None else {"P": old}
+    after_: dict[str, Any] = {} if new is None else {"P": new}
+    values = {} if given is None else {"P": given}
+    before = installed(definition(plans=plans("deploy"), **before_), values)
+    package = definition("b", plans=plans("deploy"), **after_)
     if problem is None:
         given_after = accepted(before, package, parameters=asked).installation.given
         assert ("P" in given_after) is (new is not None)
