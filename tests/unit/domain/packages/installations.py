@@ -30,7 +30,7 @@ def definition(
     version: str = "1.0.0",
     application: str = "",
     name: str = "store",
-    **parameters: Mapping[str, Any],
+    **parameters: Any,
 ) -> PackageDefinition:
     """Return a package; parameters by name, not required unless they say so."""
     operator = Operator(

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.unit.domain.packages.installations import WORK, definition, installed, plans
 
 from temporal_plans.domain.packages.changes import (
     Cause,
@@ -25,6 +24,7 @@ from temporal_plans.domain.packages.resolution import Resolved, resolve
 from temporal_plans.domain.packages.versions import is_lower
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.packages.structures import decode
+from unit.domain.packages.installations import WORK, definition, installed, plans
 
 PLANS = plans("deploy", "update", "backup", "restore", "cleanup")
 PACKAGE = definition(
@@ -65,7 +65,7 @@ def refused(
     return [str(reason) for reason in answer.reasons]
 
 
-PLACE = {"instance": "shop", "cluster": "east", "namespace": "prod"}
+PLACE: dict[str, Any] = {"instance": "shop", "cluster": "east", "namespace": "prod"}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_version_without_any_of_the_plans_is_refused() -> None:
 def test_another_version_together_with_parameters(
     new_plans: list[str], asked: dict[str, str | None], plan: str | None
 ) -> None:
-    old = {"A": {}, "BACKUP": {"trigger": "backup"}, "FIRST": {"trigger": "deploy"}}
+    old: dict[str, Any] = {"A": {}, "BACKUP": {"trigger": "backup"}, "FIRST": {"trigger": "deploy"}}
     before = installed(definition(plans=PLANS, **old))
     new = definition("b", plans=plans(*new_plans), NEW={"trigger": "backup"}, **old)
     if plan is None:
@@ -291,11 +291,11 @@ def test_immutable_parameters(
     asked: dict[str, str | None],
     problem: str | None,
 ) -> None:
-    before = installed(
-        definition(plans=plans("deploy"), **({} if old is None else {"P": old})),
-        {} if given is None else {"P": given},
-    )
-    package = definition("b", plans=plans("deploy"), **({} if new is None else {"P": new}))
+    before_: dict[str, Any] = {} if old is None else {"P": old}
+    after_: dict[str, Any] = {} if new is None else {"P": new}
+    values = {} if given is None else {"P": given}
+    before = installed(definition(plans=plans("deploy"), **before_), values)
+    package = definition("b", plans=plans("deploy"), **after_)
     if problem is None:
         given_after = accepted(before, package, parameters=asked).installation.given
         assert ("P" in given_after) is (new is not None)
@@ -397,25 +397,26 @@ def test_the_package_and_its_place_stay() -> None:
     assert [reason.split(":")[0] for reason in reasons] == ["instance", "cluster", "namespace"]
 
 
-@pytest.mark.parametrize(
-    ("plan", "field"),
-    [
-        ({"phases": [{"name": "a/b"}]}, "plans.deploy.phases.a/b"),
-        ({"phases": [{"name": "a"}, {"name": "a"}]}, "plans.deploy.phases.a"),
-        ({"strategy": "Serial"}, "plans.deploy.strategy"),
-        ({"strategy": "max-parallel"}, "plans.deploy.strategy.limit"),
-        ({"conflictsWith": ["none"]}, "plans.deploy.conflictsWith"),
-        (
-            {"phases": [{"name": "a", "steps": [{"name": "s", "tasks": ["no"]}]}]},
-            "plans.deploy.phases.a.steps.s.tasks",
-        ),
-        ({"phases": []}, None),
-        ({"phases": [{"name": "a", "steps": []}]}, None),
-        ({"phases": [{"name": "a", "steps": [{"name": "s"}]}]}, None),
-        ({"strategy": "canary"}, None),
-        ({"strategy": ""}, None),
-    ],
-)
+PLANS_THAT_MAY_NOT_RUN: list[tuple[Mapping[str, Any], str | None]] = [
+    ({"phases": [{"name": "a/b"}]}, "plans.deploy.phases.a/b"),
+    ({"phases": [{"name": "a"}, {"name": "a"}]}, "plans.deploy.phases.a"),
+    ({"strategy": "Serial"}, "plans.deploy.strategy"),
+    ({"strategy": "max-parallel"}, "plans.deploy.strategy.limit"),
+    ({"conflictsWith": ["none"]}, "plans.deploy.conflictsWith"),
+    (
+        {"phases": [{"name": "a", "steps": [{"name": "s", "tasks": ["no"]}]}]},
+        "plans.deploy.phases.a.steps.s.tasks",
+    ),
+    ({"phases": []}, None),
+    ({"phases": [{"name": "a", "steps": []}]}, None),
+    ({"phases": [{"name": "a", "steps": [{"name": "s"}]}]}, None),
+    ({"strategy": "canary"}, None),
+    ({"strategy": ""}, None),
+]
+"""Keys of a plan, and the field that is refused, if one is."""
+
+
+@pytest.mark.parametrize(("plan", "field"), PLANS_THAT_MAY_NOT_RUN)
 def test_plans_that_could_not_run_are_refused(plan: Mapping[str, Any], field: str | None) -> None:
     package = definition(plans={"deploy": {**WORK, **plan}})
     if field is None:
