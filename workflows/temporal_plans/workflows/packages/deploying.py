@@ -1,16 +1,26 @@
 """Deployments of an instance: what is asked for, and the plan that it starts."""
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
 from temporalio import workflow
 
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.domain.owners.admission import OwnerSituation, StartRequest
 from temporal_plans.domain.owners.configurations import ConfigurationBook
-from temporal_plans.domain.owners.exclusion import Clearance, PlanSituation, clearance
+from temporal_plans.domain.owners.exclusion import PlanSituation
+from temporal_plans.domain.packages.admission import (
+    Admission,
+    InstanceRequest,
+    InstanceSituation,
+    admission,
+)
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
-from temporal_plans.domain.packages.resolution import Resolved, resolve
+from temporal_plans.domain.packages.plans import exclude_each_other
+from temporal_plans.domain.packages.resolution import Resolved
 from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb
-from temporal_plans.domain.values.refusal import Refusal
+from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.domain.values.text import shortened
 from temporal_plans.loading.packages.structures import decode
 from temporal_plans.messages.owners import PlanBegin, Rollback, StartPlan
@@ -61,29 +71,25 @@ class Deploying(Owner):
         self._check_way(_as_before(self._configs.find(request.config)))
 
     def _check_way(self, change: ChangeRequest) -> None:
-        """Raise the refusal of a change whose plan may not begin now."""
-        if not self._configs.has_target:
-            return
-        resolved = resolve(self._configs.target.installation, change, decode)
-        if isinstance(resolved, Resolved) and resolved.change.plan:
-            refusal = self._clearance(resolved.change.plan).refusal
-            if refusal is not None:
-                raise refusal_error(refusal)
+        """Raise the refusal of a change whose plan may not begin now. One that is wrong in itself
+        is refused by the answer, and shown by the status until another is deployed."""
+        if self._configs.has_target:
+            admitted = self.admit(change)
+            if admitted.refusal is not None and admitted.refusal.code != Code.CONFIGURATION:
+                raise refusal_error(admitted.refusal)
 
     # --- a change ---
 
     async def _deploy(
         self, input: InstanceInput, change: ChangeRequest, source: str = ""
     ) -> PackageDeployResult:
-        resolved = resolve(self._configs.target.installation, change, decode)
-        if isinstance(resolved, Refusal):
-            result = self._refused(resolved)
-        elif not resolved.change.plan:
-            result = self._unchanged(input)
-        elif (refusal := self._clearance(resolved.change.plan).refusal) is not None:
-            result = self._refused(refusal)
+        admitted = self.admit(change)
+        if admitted.refusal is not None:
+            result = self._refused(admitted.refusal)
+        elif admitted.plan and admitted.resolved is not None:
+            result = self._accept(admitted.resolved, input, source, admitted.superseded)
         else:
-            result = self._accept(resolved, input, source)
+            result = self._unchanged(input)
         command = Command(by=input.by, reason=input.reason)
         verb = "deploy" if result.outcome.refused else f"deploy {result.number}"
         self.log.command(verb, command, result.outcome, via="update", now=workflow.now())
@@ -92,7 +98,11 @@ class Deploying(Owner):
         return result
 
     def _accept(
-        self, resolved: Resolved, input: InstanceInput, source: str = ""
+        self,
+        resolved: Resolved,
+        input: InstanceInput,
+        source: str = "",
+        superseded: Sequence[str] = (),
     ) -> PackageDeployResult:
         """Make it the configuration in force, and begin the plan of the change."""
         plan = resolved.change.plan
@@ -105,14 +115,12 @@ class Deploying(Owner):
             source=source,
             installation=resolved.installation,
         )
-        way = Clearance()
-        if self._configs.has_target:
-            way, self._reported = self._clearance(plan), True
+        self._reported = self._configs.has_target
         self._configs.accept(configuration)
         self._configs.prune(set())
         self._input = self._input.but(backoff=input.backoff, change=ChangeRequest())
         self._rejected = ()
-        self._make_way(way, plan)
+        self._make_way(plan, superseded)
         begin = PlanBegin(by=input.by, reason=input.reason, what=resolved.change.summary)
         self.plans.begin(plan, begin)
         outcome = Outcome(
@@ -154,16 +162,9 @@ class Deploying(Owner):
 
     # --- which plan may begin ---
 
-    def _conflict(self, plan: str, other: str) -> bool:
-        plans = self._configs.target.installation.package.plans
-        return any(
-            plans[one].conflicts(two) if one in plans else True
-            for one, two in ((plan, other), (other, plan))
-        )
-
-    def _clearance(self, plan: str) -> Clearance:
-        """Return whether a plan may begin now. A plan may take the place of its own run."""
-        others = [
+    def admit(self, request: InstanceRequest) -> Admission:
+        """Return whether a request is admitted now, and what it does."""
+        plans = [
             PlanSituation(
                 plan=record.name,
                 status=record.status,
@@ -172,24 +173,36 @@ class Deploying(Owner):
                 stopped=record.stopped,
             )
             for record in self.plans.records.values()
-            if record.name != plan and self._conflict(plan, record.name)
         ]
-        return clearance(plan, others)
+        situation = InstanceSituation(
+            title=self.title,
+            installation=self._configs.target.installation,
+            plans=plans,
+            uninstalling=self.uninstalling,
+        )
+        return admission(situation, request, decode)
 
-    def _make_way(self, way: Clearance, plan: str) -> None:
-        for other in way.superseded:
-            self.plans.pending.pop(other, None)
-            self.plans.supersede(other, f"plan {plan} takes its place")
+    def excludes(self, plan: str, other: str) -> bool:
+        """Whether two plans of the installed package must not run at the same time."""
+        return exclude_each_other(self._configs.target.installation.package.plans, plan, other)
 
-    def has_the_way_clear(
-        self, request: StartRequest, owner: OwnerSituation, now: object
+    def _make_way(self, plan: str, superseded: Iterable[str]) -> None:
+        for other in superseded:
+            if other != plan:
+                self.plans.pending.pop(other, None)
+                self.plans.supersede(other, f"plan {plan} takes its place")
+
+    def is_admitted(
+        self, request: StartRequest, owner: OwnerSituation, now: datetime
     ) -> Refusal | None:
-        """No plan that excludes it is at work."""
-        return self._clearance(request.plan).refusal
+        """The plan may be started by people, with these values, and none that excludes it is at
+        work."""
+        return self.admit(request).refusal
 
     def begin_again(self, start: StartPlan) -> PlanBegin:
         """A plan begins from its start, but for the restart of a phase or a step."""
-        self._make_way(self._clearance(start.plan), start.plan)
+        request = StartRequest(start.plan, start.verb, start)
+        self._make_way(start.plan, self.admit(request).superseded)
         begin = super().begin_again(start)
         if start.verb is Verb.RESTART and (start.phase or start.step):
             return begin

@@ -11,7 +11,7 @@ from datetime import datetime
 from temporalio import workflow
 
 from temporal_plans.activities.mechanics.refusals import refusal_error
-from temporal_plans.domain.owners.admission import AdmissionRule
+from temporal_plans.domain.owners.admission import AdmissionRule, has_the_element
 from temporal_plans.domain.owners.configurations import ConfigurationBook
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.plans import CLEANUP
@@ -35,6 +35,8 @@ from temporal_plans.workflows.packages.deploying import Deploying
 from temporal_plans.workflows.packages.inventory import InventoryMessages
 from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal
 from temporal_plans.workflows.packages.queries import InstanceQueries
+
+_ENDS = "its plan cleanup failed"
 
 
 @workflow.defn(name="Instance")
@@ -90,7 +92,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
 
     @property
     def admission_rules(self) -> Sequence[AdmissionRule]:
-        return (*super().admission_rules, self.has_the_way_clear)
+        return (self.is_admitted, has_the_element)
 
     @property
     def history_limit(self) -> int:
@@ -126,7 +128,15 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         open_plans = [name for name in self.plans.records if self.plans.is_open(name)]
         if self.uninstalling:
             return plan == CLEANUP and not set(open_plans) - {CLEANUP}
-        return not any(self._conflict(plan, other) for other in open_plans if other != plan)
+        return not any(self.excludes(plan, other) for other in open_plans if other != plan)
+
+    def reported(self, report: PlanReport) -> None:
+        """Leave out a plan ``cleanup`` that failed, where the package was written for that."""
+        failed = report.plan == CLEANUP and report.open and report.status is Status.ERROR
+        switches = self._configs.target.installation.switches
+        newest = self.plans.is_newest(report) and self.plans.settled(CLEANUP)
+        if failed and newest and not self._force and switches.failed_cleanup == "end":
+            self.begin_uninstall(UninstallRequest(force=True, reason=_ENDS), via="plan")
 
     def plan_ended(self, report: PlanReport) -> None:
         done = report.status is Status.COMPLETE and not report.superseded
