@@ -128,7 +128,6 @@ class Cluster:
             await self._dynamic.resources.invalidate_cache()
             return await self._dynamic.resources.get(**wanted)
 
-
     @contextmanager
     def _errors(self, subject: str) -> Generator[None, None, None]:
         try:
