@@ -7,6 +7,7 @@ from pydantic import Field
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, WorkflowId
+from temporal_plans.domain.values.refusal import Reason
 
 OBJECTS_LIMIT = 10_000
 """Objects of an instance; the Instance carries their identities."""
@@ -92,3 +93,59 @@ class RecordObjects(CompressibleValue):
     plan: str
     uid: str
     objects: tuple[ObjectRef, ...] = Field(max_length=OBJECTS_LIMIT)
+
+
+class PrepareInstallation(CompressibleValue):
+    """Input of the activity ``prepare_installation``. ``kubernetes_version`` is the lowest version
+    that the package works with, empty for any. ``namespace_manifest`` is the key of the template of
+    the namespace, empty for a plain one; the namespace is created only with ``create_namespace``,
+    and one that exists is never changed."""
+
+    package: InstalledPackage
+    kubernetes_version: str = Field(default="", max_length=300)
+    namespace_manifest: str = Field(default="", max_length=4000)
+    create_namespace: bool = False
+
+
+class Preparation(CompactValue):
+    """Result of ``prepare_installation``: the package can be installed when both are empty.
+
+    ``problems`` do not pass by themselves; ``waits_for`` is why to ask again after a back-off.
+    """
+
+    problems: tuple[Reason, ...] = ()
+    waits_for: str = Field(default="", max_length=2000)
+
+
+NAMED_LIMIT = 200
+"""Objects that the result of a removal names."""
+
+
+class RemoveObjects(CompressibleValue):
+    """Input of the activity ``remove_objects``: the end of an uninstall.
+
+    ``inventory`` are all objects of the instance in the order of their first application. Claims
+    that StatefulSets made are deleted only with ``volumes``. ``shown`` is the reason that is known:
+    the activity answers when it has another one, or after a minute.
+    """
+
+    package: InstalledPackage
+    inventory: tuple[ObjectRef, ...] = Field(default=(), max_length=OBJECTS_LIMIT)
+    volumes: bool = False
+    shown: str = ""
+
+
+class RemovalResult(CompactValue):
+    """Result of ``remove_objects``; never FAILED, for a deletion that is refused is not wrong.
+
+    ``left`` is the number of objects that are to go and are still there, ``reason`` says why the
+    first is, and ``about`` which. ``foreign`` are objects that belong to somebody else now and
+    stay; ``claims`` are the claims that stay. Both are cut at ``NAMED_LIMIT``.
+    """
+
+    outcome: TasksOutcome
+    left: int = 0
+    reason: str = Field(default="", max_length=2000)
+    about: ObjectRef | None = None
+    foreign: tuple[ObjectRef, ...] = Field(default=(), max_length=NAMED_LIMIT)
+    claims: tuple[ObjectRef, ...] = Field(default=(), max_length=NAMED_LIMIT)

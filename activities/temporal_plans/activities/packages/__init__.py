@@ -1,0 +1,1 @@
+"""Activities on the objects of installed packages, each on the worker of its cluster."""

@@ -1,0 +1,123 @@
+"""All objects of an installation are removed from a real API server."""
+
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
+
+import pytest
+
+from kubernetes.control_plane import ControlPlane
+from kubernetes.installations import apply, inventory_of, labelled, package_in
+from kubernetes.manifests import config_map, deployment, stateful_set
+from kubernetes.namespaces import Namespace
+from pauses import until
+from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
+from temporal_plans.activities.packages.removal import RemovalActivities, RemovalIntervals
+from temporal_plans.messages.packages import (
+    RemovalResult,
+    RemoveObjects,
+    TasksOutcome,
+)
+
+SOON = RemovalIntervals(report_delay=1.0, timeout=1.0)
+
+
+@pytest.fixture
+async def own(control_plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """A cluster as the product sees it."""
+    async with connected(control_plane.credentials.kubeconfig("admin")) as cluster:
+        yield cluster
+
+
+def cluster_role(namespace: Namespace) -> Object:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"{namespace.name}-reader"},
+        "rules": [],
+    }
+
+
+def removal_of(cluster: Cluster) -> RemovalActivities:
+    return RemovalActivities(lambda: nullcontext(cluster), SOON)
+
+
+async def remove(own: Cluster, order: RemoveObjects) -> RemovalResult:
+    """Remove until all is gone."""
+    removal = removal_of(own)
+    return await until(
+        lambda: removal.remove_objects(order), lambda found: found.outcome is TasksOutcome.DONE
+    )
+
+
+async def test_everything_is_removed_and_claims_stay(own: Cluster, namespace: Namespace) -> None:
+    package = package_in(namespace)
+    objects = await apply(own, package, [
+        config_map("settings"),
+        deployment("web"),
+        stateful_set("db", storage="1Gi"),
+        cluster_role(namespace),
+    ])  # fmt: skip
+    await namespace.until("v1", "PersistentVolumeClaim", "data-db-0", bool)
+    order = RemoveObjects(package=package, inventory=inventory_of(objects))
+
+    result = await remove(own, order)
+
+    assert [str(claim) for claim in result.claims] == ["PersistentVolumeClaim data-db-0"]
+    assert result.foreign == ()
+    for one in objects:
+        assert await own.get(one) is None
+    assert await own.list("v1", "ConfigMap", namespace.name, labels="heritage=kudo") == []
+
+    result = await remove(own, order.but(volumes=True))
+    assert result.claims == ()
+    await namespace.until("v1", "PersistentVolumeClaim", "data-db-0", lambda found: found is None)
+
+
+async def test_an_object_of_somebody_else_stays(own: Cluster, namespace: Namespace) -> None:
+    package = package_in(namespace)
+    objects = await apply(own, package, [*map(config_map, ("ours", "theirs", "unlisted"))])
+    taken, unlisted = objects[1:]
+    await namespace.apply(labelled(config_map("theirs"), "another"))
+
+    inventory = inventory_of([objects[0], taken])
+
+    result = await remove(own, RemoveObjects(package=package, inventory=inventory))
+
+    assert [str(one) for one in result.foreign] == ["ConfigMap theirs"]
+    # The anchor goes after all that it owns.
+    assert await own.get(unlisted) is None
+    left = await own.get(taken)
+    assert left is not None
+    assert "ownerReferences" not in left["metadata"]
+    assert await own.get(objects[0]) is None
+
+
+async def test_a_finalizer_is_named_and_holds_the_anchor(
+    own: Cluster, namespace: Namespace
+) -> None:
+    package = package_in(namespace)
+    held = config_map("held")
+    held["metadata"]["finalizers"] = ["tests.example/keep"]
+    objects = await apply(own, package, [held, config_map("free")])
+    order = RemoveObjects(package=package, inventory=inventory_of(objects))
+
+    result = await removal_of(own).remove_objects(order)
+
+    reason = "ConfigMap held is being deleted: its finalizers are not removed: tests.example/keep"
+    assert (result.outcome, result.left, result.reason) == (TasksOutcome.WAITING, 1, reason)
+    assert str(result.about) == "ConfigMap held"
+    assert await namespace.cluster.get("v1", "ConfigMap", "web-anchor", namespace.name)
+    await own.merge(objects[0], {"metadata": {"finalizers": []}})
+    await remove(own, order.but(shown=reason))
+
+
+async def test_a_refused_deletion_is_tried_again(
+    control_plane: ControlPlane, own: Cluster, namespace: Namespace
+) -> None:
+    package = package_in(namespace)
+    objects = await apply(own, package, [config_map("settings")])
+    order = RemoveObjects(package=package, inventory=inventory_of(objects))
+    async with connected(control_plane.credentials.kubeconfig("nobody")) as forbidden:
+        result = await removal_of(forbidden).remove_objects(order)
+    assert result.outcome is TasksOutcome.RETRY
+    assert 'User "nobody" cannot' in result.reason
