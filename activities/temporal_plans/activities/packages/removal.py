@@ -112,8 +112,8 @@ class _Removal:
                 if left := await self._remove_all(claims, anchor):
                     return self._waiting(left)
                 claims = []
-            if left := await self._remove_anchor(anchor):
-                return self._waiting([left])
+            if last := await self._remove_anchor(anchor):
+                return self._waiting([last])
         except ClusterError as error:
             return self._result(TasksOutcome.RETRY, reason=str(error))
         return self._result(TasksOutcome.DONE, claims=claims)
