@@ -1,12 +1,14 @@
 """Objects of an installation, as its plans would have applied them."""
 
-import copy
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from kubernetes.cluster_client import Object
 from kubernetes.namespaces import Namespace
 from temporal_plans.activities.kubernetes.cluster import Cluster
-from temporal_plans.domain.packages.anchor import anchor_manifest
+from temporal_plans.activities.packages.access import UseCluster
+from temporal_plans.domain.packages.anchor import claimed, owned
+from temporal_plans.domain.packages.enhancement import Origin, enhanced
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.messages.packages import InstalledPackage
 
@@ -25,36 +27,28 @@ def package_in(namespace: Namespace) -> InstalledPackage:
     )
 
 
-def labelled(manifest: Object, instance: str) -> Object:
-    """The manifest with the labels of an instance."""
-    made = copy.deepcopy(manifest)
-    labels = made["metadata"].setdefault("labels", {})
-    labels |= {"heritage": "kudo", "kudo.dev/instance": instance}
-    for claim in made.get("spec", {}).get("volumeClaimTemplates", []):
-        claim["metadata"]["labels"] = dict(labels)
-    return made
+def lending(cluster: Cluster) -> UseCluster:
+    """Lends a cluster that is connected already."""
+
+    def use() -> AbstractAsyncContextManager[Cluster]:
+        return nullcontext(cluster)
+
+    return use
 
 
 async def apply(
     cluster: Cluster, package: InstalledPackage, manifests: Sequence[Object]
 ) -> list[Object]:
     """Apply objects of the package and its anchor, which owns those in the namespace."""
-    anchor = await cluster.apply(
-        anchor_manifest(package.instance, package.namespace, package.service)
-    )
-    owner = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": anchor["metadata"]["name"],
-        "uid": anchor["metadata"]["uid"],
-    }
-    applied: list[Object] = []
-    for manifest in manifests:
-        made = labelled(manifest, package.instance)
-        if made["kind"] not in _CLUSTER_SCOPED:
-            made["metadata"] |= {"namespace": package.namespace, "ownerReferences": [owner]}
-        applied.append(await cluster.apply(made))
-    return applied
+    anchor = claimed(package.instance, package.namespace, package.service)
+    await cluster.create(anchor)
+    found = await cluster.get(anchor)
+    assert found is not None
+    origin = Origin(operator="web", instance=package.instance, namespace=package.namespace)
+    made = [
+        enhanced(one, origin, namespaced=one["kind"] not in _CLUSTER_SCOPED) for one in manifests
+    ]
+    return [await cluster.apply(owned(one, found)) for one in made]
 
 
 def inventory_of(objects: Sequence[Object]) -> tuple[ObjectRef, ...]:

@@ -2,14 +2,13 @@
 
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import nullcontext
 
 import pytest
 
 from builders.packages import OPERATOR, package_files
 from kubernetes.cluster_client import ClusterClient
 from kubernetes.control_plane import ControlPlane
-from kubernetes.installations import INSTANCE, package_in
+from kubernetes.installations import INSTANCE, lending, package_in
 from kubernetes.manifests import config_map
 from kubernetes.namespaces import Namespace
 from temporal_plans.activities.kubernetes.cluster import Cluster, connected
@@ -51,7 +50,7 @@ async def prepare(
         operator = f"{OPERATOR}namespaceManifest: namespace.yaml\n"
         return read_files(package_files(operator, templates=templates), "web").package
 
-    activities = PreparationActivities(lambda: nullcontext(own), load)
+    activities = PreparationActivities(lending(own), load)
     return await activities.prepare_installation(order)
 
 

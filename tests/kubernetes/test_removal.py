@@ -1,12 +1,11 @@
 """All objects of an installation are removed from a real API server."""
 
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
 
 import pytest
 
 from kubernetes.control_plane import ControlPlane
-from kubernetes.installations import apply, inventory_of, labelled, package_in
+from kubernetes.installations import apply, inventory_of, lending, package_in
 from kubernetes.manifests import config_map, deployment, stateful_set
 from kubernetes.namespaces import Namespace
 from pauses import until
@@ -38,7 +37,7 @@ def cluster_role(namespace: Namespace) -> Object:
 
 
 def removal_of(cluster: Cluster) -> RemovalActivities:
-    return RemovalActivities(lambda: nullcontext(cluster), SOON)
+    return RemovalActivities(lending(cluster), SOON)
 
 
 async def remove(own: Cluster, order: RemoveObjects) -> RemovalResult:
@@ -76,16 +75,18 @@ async def test_everything_is_removed_and_claims_stay(own: Cluster, namespace: Na
 async def test_an_object_of_somebody_else_stays(own: Cluster, namespace: Namespace) -> None:
     package = package_in(namespace)
     objects = await apply(own, package, [*map(config_map, ("ours", "theirs", "unlisted"))])
-    taken, unlisted = objects[1:]
-    await namespace.apply(labelled(config_map("theirs"), "another"))
+    taken = objects[1]
+    theirs = config_map("theirs")
+    theirs["metadata"]["labels"] = {"kudo.dev/instance": "another"}
+    await namespace.apply(theirs)
 
     inventory = inventory_of([objects[0], taken])
 
     result = await remove(own, RemoveObjects(package=package, inventory=inventory))
 
     assert [str(one) for one in result.foreign] == ["ConfigMap theirs"]
-    # The anchor goes after all that it owns.
-    assert await own.get(unlisted) is None
+    # What the anchor still owned goes with it: the cluster has looked at all that it owned.
+    await namespace.until("v1", "ConfigMap", "unlisted", lambda found: found is None)
     left = await own.get(taken)
     assert left is not None
     assert "ownerReferences" not in left["metadata"]

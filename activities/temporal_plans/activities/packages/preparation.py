@@ -9,7 +9,7 @@ from temporal_plans.activities.kubernetes.cluster import Cluster, Object
 from temporal_plans.activities.kubernetes.errors import ClusterError
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.packages.access import LoadPackage, UseCluster
-from temporal_plans.domain.packages.anchor import anchor_manifest, anchor_ref, anchored_service
+from temporal_plans.domain.packages.anchor import anchor_ref, claim_of, claimed
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.removal import why_left
 from temporal_plans.domain.packages.versions import is_older
@@ -39,7 +39,7 @@ class PreparationActivities:
 
     @activity.defn
     async def prepare_installation(self, order: PrepareInstallation) -> Preparation:
-        """Check the cluster's version, see that there is a namespace, and apply the anchor.
+        """Check the cluster's version, see that there is a namespace, and create the anchor.
 
         Idempotent. Never raises ClusterError.
         """
@@ -47,7 +47,7 @@ class PreparationActivities:
             async with heartbeats(), self._use() as cluster:
                 await _check_version(cluster, order.kubernetes_version)
                 await self._provide_namespace(cluster, order)
-                await _apply_anchor(cluster, order.package)
+                await _claim_anchor(cluster, order.package)
         except _Wait as wait:
             return Preparation(waits_for=shortened(str(wait), _REASON_LIMIT))
         except SpecError as refused:
@@ -116,16 +116,22 @@ async def _await_account(cluster: Cluster, namespace: str) -> None:
         await asyncio.sleep(_ACCOUNT_PAUSE)
 
 
-async def _apply_anchor(cluster: Cluster, package: InstalledPackage) -> None:
+async def _claim_anchor(cluster: Cluster, package: InstalledPackage) -> None:
     """An anchor of another service means that the instance's name is taken."""
     ref = anchor_ref(package.instance, package.namespace)
-    live = await cluster.get(ref.manifest)
-    if live is not None:
+    wanted = claimed(package.instance, package.namespace, package.service)
+    while not await cluster.create(wanted):
+        live = await cluster.get(ref.manifest)
+        if live is None:
+            continue  # deleted since
         if live["metadata"].get("deletionTimestamp"):
             raise _Wait(f"{ref} of an earlier installation {why_left(live)}")
-        if (holder := anchored_service(live)) != package.service:
-            raise SpecError([_taken(package, ref, holder)])
-    await cluster.apply(anchor_manifest(package.instance, package.namespace, package.service))
+        holder = claim_of(live, package.instance)
+        if holder is None or holder not in ("", package.service):
+            raise SpecError([_taken(package, ref, holder or "")])
+        if not holder:
+            await cluster.merge(live, {"data": wanted["data"]})
+        return
 
 
 def _taken(package: InstalledPackage, ref: ObjectRef, holder: str) -> Reason:

@@ -12,8 +12,8 @@ from temporal_plans.activities.mechanics.concurrency import gather_bounded
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.packages.access import UseCluster
 from temporal_plans.domain.packages.anchor import anchor_ref
+from temporal_plans.domain.packages.enhancement import INSTANCE_LABEL
 from temporal_plans.domain.packages.inventory import ObjectRef
-from temporal_plans.domain.packages.labels import INSTANCE
 from temporal_plans.domain.packages.removal import belongs_to, removal_stages, why_left
 from temporal_plans.domain.values.text import shortened
 from temporal_plans.messages.packages import (
@@ -155,7 +155,7 @@ class _Removal:
 
     async def _claims(self) -> list[ObjectRef]:
         """Return the claims that StatefulSets of the instance made: nothing owns them."""
-        labels = f"{INSTANCE}={self.package.instance}"
+        labels = f"{INSTANCE_LABEL}={self.package.instance}"
         found = await self.cluster.list(
             "v1", "PersistentVolumeClaim", self.package.namespace, labels=labels
         )

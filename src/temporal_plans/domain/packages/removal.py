@@ -4,12 +4,12 @@ Objects go in the reverse order of their application. A custom resource is gone 
 applied before it is deleted, because the controller that its finalizers wait for may be among that.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
+from temporal_plans.domain.packages.enhancement import INSTANCE_LABEL
 from temporal_plans.domain.packages.inventory import ObjectRef
-from temporal_plans.domain.packages.labels import INSTANCE
+from temporal_plans.domain.packages.manifests import Manifest, entries, part
 
 _BUILT_IN_GROUPS = frozenset(
     {"", "apps", "autoscaling", "batch", "extensions", "policy"}
@@ -52,22 +52,19 @@ def is_custom(ref: ObjectRef) -> bool:
     return ref.key[0] not in _BUILT_IN_GROUPS
 
 
-def belongs_to(live: Mapping[str, Any], instance: str) -> bool:
+def belongs_to(live: Manifest, instance: str) -> bool:
     """Return whether an object still has the label of the instance."""
-    labels = live["metadata"].get("labels") or {}
-    return bool(labels.get(INSTANCE) == instance)
+    return part(live, "metadata", "labels").get(INSTANCE_LABEL) == instance
 
 
-def why_left(live: Mapping[str, Any]) -> str:
+def why_left(live: Manifest) -> str:
     """Return why an object whose deletion was ordered is still there."""
-    metadata = live["metadata"]
-    finalizers = metadata.get("finalizers") or []
-    conditions = (live.get("status") or {}).get("conditions") or []
     said = [
-        one.get("message", "")
-        for one in conditions
+        str(one.get("message"))
+        for one in entries(part(live, "status"), "conditions")
         if one.get("type") in _CONDITIONS and one.get("status") == "True"
     ]
+    finalizers: list[str] = part(live, "metadata").get("finalizers") or []
     waiting = [one for one in finalizers if one != _FOREGROUND]
     if waiting:
         said.insert(0, f"its finalizers are not removed: {', '.join(waiting)}")
