@@ -14,6 +14,7 @@ from temporal_plans.activities.packages.access import UseCluster
 from temporal_plans.domain.packages.anchor import anchor_ref
 from temporal_plans.domain.packages.enhancement import INSTANCE_LABEL
 from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.packages.manifests import entries
 from temporal_plans.domain.packages.removal import belongs_to, removal_stages, why_left
 from temporal_plans.domain.values.text import shortened
 from temporal_plans.messages.packages import (
@@ -146,7 +147,7 @@ class _Removal:
     async def _release(self, live: Object, anchor: Object | None) -> None:
         """Without the anchor as its owner the object stays when the anchor goes."""
         metadata = live["metadata"]
-        owners = metadata.get("ownerReferences") or []
+        owners = list(entries(metadata, "ownerReferences"))
         others = [one for one in owners if not anchor or one["uid"] != anchor["metadata"]["uid"]]
         if len(others) < len(owners):
             version = metadata["resourceVersion"]
