@@ -1,1 +1,1 @@
-"""Activities on the objects of installed packages, each on the worker of its cluster."""
+"""Packages in a cluster: their tasks and all of their objects, by a worker that has its credentials."""

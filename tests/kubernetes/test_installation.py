@@ -12,7 +12,7 @@ from kubernetes.installations import INSTANCE, lending, package_in
 from kubernetes.manifests import config_map
 from kubernetes.namespaces import Namespace
 from temporal_plans.activities.kubernetes.cluster import Cluster, connected
-from temporal_plans.activities.packages.preparation import PreparationActivities
+from temporal_plans.activities.packages.installation import InstallationActivities
 from temporal_plans.domain.packages.package import Package
 from temporal_plans.loading.packages.reader import read_files
 from temporal_plans.messages.packages import Preparation, PrepareInstallation
@@ -50,7 +50,7 @@ async def prepare(
         operator = f"{OPERATOR}namespaceManifest: namespace.yaml\n"
         return read_files(package_files(operator, templates=templates), "web").package
 
-    activities = PreparationActivities(lending(own), load)
+    activities = InstallationActivities(lending(own), load)
     return await activities.prepare_installation(order)
 
 
