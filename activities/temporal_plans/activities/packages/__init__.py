@@ -1,1 +1,1 @@
-"""Packages in a cluster: their tasks and all of their objects, by a worker that has its credentials."""
+"""Packages in a cluster: the tasks of their steps, and all of their objects."""
