@@ -8,7 +8,8 @@ from kubernetes.control_plane import ControlPlane
 from kubernetes.manifests import config_map, deployment
 from kubernetes.namespaces import Namespace
 from kubernetes.package_steps import Steps
-from temporal_plans.activities.kubernetes.connection import ClusterAccess, ClusterConnection
+from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.messages.packages import TasksOutcome, TasksResult
 
 
