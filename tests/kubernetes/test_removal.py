@@ -1,8 +1,10 @@
 """All objects of an installation are removed from a real API server."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import cast
 
 import pytest
+from temporalio.client import Client
 
 from kubernetes.control_plane import ControlPlane
 from kubernetes.installations import apply, inventory_of, lending, package_in
@@ -11,10 +13,12 @@ from kubernetes.namespaces import Namespace
 from pauses import until
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
 from temporal_plans.activities.packages.removal import RemovalActivities, RemovalIntervals
+from temporal_plans.domain.packages.anchor import anchor_ref
 from temporal_plans.messages.packages import (
-    RemovalResult,
-    RemoveObjects,
+    Inventory,
+    RemovalInput,
     TasksOutcome,
+    TasksResult,
 )
 
 SOON = RemovalIntervals(report_delay=1.0, timeout=1.0)
@@ -36,15 +40,32 @@ def cluster_role(namespace: Namespace) -> Object:
     }
 
 
-def removal_of(cluster: Cluster) -> RemovalActivities:
-    return RemovalActivities(lending(cluster), SOON)
+class Owner:
+    """A client that knows one Instance, and asks it for its inventory."""
+
+    def __init__(self, order: RemovalInput, objects: Sequence[Object]) -> None:
+        self._order = order
+        self._objects = inventory_of(objects)
+
+    def get_workflow_handle(self, workflow_id: str) -> "Owner":
+        assert workflow_id == self._order.owner
+        return self
+
+    async def query(self, name: str, *, result_type: type[Inventory]) -> Inventory:
+        assert name == "inventory"
+        anchor = anchor_ref(self._order.package.instance, self._order.package.namespace)
+        return result_type(package=self._order.package, objects=(anchor, *self._objects))
 
 
-async def remove(own: Cluster, order: RemoveObjects) -> RemovalResult:
+def removal(cluster: Cluster, order: RemovalInput, objects: Sequence[Object]) -> RemovalActivities:
+    return RemovalActivities(cast(Client, Owner(order, objects)), lending(cluster), SOON)
+
+
+async def remove(own: Cluster, order: RemovalInput, objects: Sequence[Object]) -> TasksResult:
     """Remove until all is gone."""
-    removal = removal_of(own)
+    activities = removal(own, order, objects)
     return await until(
-        lambda: removal.remove_objects(order), lambda found: found.outcome is TasksOutcome.DONE
+        lambda: activities.remove_instance(order), lambda found: found.outcome is TasksOutcome.DONE
     )
 
 
@@ -57,18 +78,18 @@ async def test_everything_is_removed_and_claims_stay(own: Cluster, namespace: Na
         cluster_role(namespace),
     ])  # fmt: skip
     await namespace.until("v1", "PersistentVolumeClaim", "data-db-0", bool)
-    order = RemoveObjects(package=package, inventory=inventory_of(objects))
+    order = RemovalInput(owner="service/web", package=package)
 
-    result = await remove(own, order)
+    result = await remove(own, order, objects)
 
-    assert [str(claim) for claim in result.claims] == ["PersistentVolumeClaim data-db-0"]
-    assert result.foreign == ()
+    kept = "these volumes stay; delete their claims if nobody needs them: "
+    assert result.reason == f"{kept}PersistentVolumeClaim data-db-0"
     for one in objects:
         assert await own.get(one) is None
     assert await own.list("v1", "ConfigMap", namespace.name, labels="heritage=kudo") == []
 
-    result = await remove(own, order.but(volumes=True))
-    assert result.claims == ()
+    result = await remove(own, order.but(volumes=True), objects)
+    assert result == TasksResult(outcome=TasksOutcome.DONE)
     await namespace.until("v1", "PersistentVolumeClaim", "data-db-0", lambda found: found is None)
 
 
@@ -80,11 +101,11 @@ async def test_an_object_of_somebody_else_stays(own: Cluster, namespace: Namespa
     theirs["metadata"]["labels"] = {"kudo.dev/instance": "another"}
     await namespace.apply(theirs)
 
-    inventory = inventory_of([objects[0], taken])
+    order = RemovalInput(owner="service/web", package=package)
 
-    result = await remove(own, RemoveObjects(package=package, inventory=inventory))
+    result = await remove(own, order, [objects[0], taken])
 
-    assert [str(one) for one in result.foreign] == ["ConfigMap theirs"]
+    assert result.reason == "these objects belong to somebody else now and stay: ConfigMap theirs"
     # What the anchor still owned goes with it: the cluster has looked at all that it owned.
     await namespace.until("v1", "ConfigMap", "unlisted", lambda found: found is None)
     left = await own.get(taken)
@@ -100,16 +121,16 @@ async def test_a_finalizer_is_named_and_holds_the_anchor(
     held = config_map("held")
     held["metadata"]["finalizers"] = ["tests.example/keep"]
     objects = await apply(own, package, [held, config_map("free")])
-    order = RemoveObjects(package=package, inventory=inventory_of(objects))
+    order = RemovalInput(owner="service/web", package=package)
 
-    result = await removal_of(own).remove_objects(order)
+    result = await removal(own, order, objects).remove_instance(order)
 
     reason = "ConfigMap held is being deleted: its finalizers are not removed: tests.example/keep"
-    assert (result.outcome, result.left, result.reason) == (TasksOutcome.WAITING, 1, reason)
+    assert (result.outcome, result.reason) == (TasksOutcome.WAITING, reason)
     assert str(result.about) == "ConfigMap held"
     assert await namespace.cluster.get("v1", "ConfigMap", "web-anchor", namespace.name)
     await own.merge(objects[0], {"metadata": {"finalizers": []}})
-    await remove(own, order.but(shown=reason))
+    await remove(own, order.but(shown=reason), objects)
 
 
 async def test_a_refused_deletion_is_tried_again(
@@ -117,8 +138,8 @@ async def test_a_refused_deletion_is_tried_again(
 ) -> None:
     package = package_in(namespace)
     objects = await apply(own, package, [config_map("settings")])
-    order = RemoveObjects(package=package, inventory=inventory_of(objects))
+    order = RemovalInput(owner="service/web", package=package)
     async with connected(control_plane.credentials.kubeconfig("nobody")) as forbidden:
-        result = await removal_of(forbidden).remove_objects(order)
+        result = await removal(forbidden, order, objects).remove_instance(order)
     assert result.outcome is TasksOutcome.RETRY
     assert 'User "nobody" cannot' in result.reason

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from temporalio import activity
+from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRejectedError
+from temporalio.service import RPCError
 
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object
 from temporal_plans.activities.kubernetes.errors import ClusterError
@@ -16,16 +18,17 @@ from temporal_plans.domain.packages.enhancement import INSTANCE_LABEL
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.manifests import entries
 from temporal_plans.domain.packages.removal import belongs_to, removal_stages, why_left
-from temporal_plans.domain.values.text import shortened
+from temporal_plans.domain.values.text import listed, shortened
 from temporal_plans.messages.packages import (
-    NAMED_LIMIT,
     InstalledPackage,
-    RemovalResult,
-    RemoveObjects,
+    Inventory,
+    RemovalInput,
     TasksOutcome,
+    TasksResult,
 )
 
-_REASON_LIMIT = 2000
+_NAMED_LIMIT = 10
+"""Objects that stay and are named."""
 
 
 @dataclass(frozen=True)
@@ -54,28 +57,41 @@ class _Left:
 
 
 class RemovalActivities:
-    """``use`` lends the cluster whose queue the worker serves."""
+    """``client`` reaches the Instance; ``use`` lends the cluster whose queue the worker serves."""
 
-    def __init__(self, use: UseCluster, intervals: RemovalIntervals = RemovalIntervals()) -> None:
+    def __init__(
+        self,
+        client: Client,
+        use: UseCluster,
+        intervals: RemovalIntervals = RemovalIntervals(),
+    ) -> None:
+        self._client = client
         self._use = use
         self._intervals = intervals
 
     @activity.defn
-    async def remove_objects(self, order: RemoveObjects) -> RemovalResult:
+    async def remove_instance(self, order: RemovalInput) -> TasksResult:
         """Delete everything in the inventory, then, when it is gone, the claims if that is wanted,
         and the anchor. An object that has not the label of the instance any more stays.
 
-        Answers when all is gone, and when the reason why not is another one. Never raises
-        ClusterError: a deletion that the cluster refuses is to be tried again.
+        Answers when all is gone, with what stays as the reason; and when the reason why not is
+        another one. It never fails, and its result is never FAILED: the object of a deletion that
+        the cluster refuses is not wrong, so it is to be tried again.
         """
         try:
             async with heartbeats(), self._use() as cluster:
-                return await self._in_rounds(_Removal(cluster, order))
-        except ClusterError as error:
-            reason = shortened(str(error), _REASON_LIMIT)
-            return RemovalResult(outcome=TasksOutcome.RETRY, reason=reason)
+                inventory = await self._inventory(order.owner)
+                return await self._in_rounds(_Removal(cluster, order, inventory))
+        except (ClusterError, RPCError) as error:
+            return _result(TasksOutcome.RETRY, str(error))
+        except (WorkflowQueryFailedError, WorkflowQueryRejectedError) as error:
+            return _result(TasksOutcome.RETRY, f"{order.owner} does not say what it has: {error}")
 
-    async def _in_rounds(self, removal: "_Removal") -> RemovalResult:
+    async def _inventory(self, owner: str) -> Sequence[ObjectRef]:
+        handle = self._client.get_workflow_handle(owner)
+        return (await handle.query("inventory", result_type=Inventory)).objects
+
+    async def _in_rounds(self, removal: "_Removal") -> TasksResult:
         loop, pause = asyncio.get_running_loop(), self._intervals.first_pause
         begun = loop.time()
         while True:
@@ -93,7 +109,8 @@ class _Removal:
     """One call: what is gone is not looked at again."""
 
     cluster: Cluster
-    order: RemoveObjects
+    order: RemovalInput
+    inventory: Sequence[ObjectRef]
     gone: set[ObjectRef] = field(default_factory=set[ObjectRef])
     foreign: dict[ObjectRef, None] = field(default_factory=dict[ObjectRef, None])
 
@@ -101,23 +118,24 @@ class _Removal:
     def package(self) -> InstalledPackage:
         return self.order.package
 
-    async def proceed(self) -> RemovalResult:
+    async def proceed(self) -> TasksResult:
         """Delete what is due now, and return what is left."""
         try:
             anchor = await self.cluster.get(self._anchor.manifest)
-            for stage in removal_stages(self.order.inventory):
+            others = [ref for ref in self.inventory if ref.key != self._anchor.key]
+            for stage in removal_stages(others):
                 if left := await self._remove_all(stage, anchor):
-                    return self._waiting(left)
+                    return _waiting(left)
             claims = await self._claims()
             if self.order.volumes and claims:
                 if left := await self._remove_all(claims, anchor):
-                    return self._waiting(left)
+                    return _waiting(left)
                 claims = []
             if last := await self._remove_anchor(anchor):
-                return self._waiting([last])
+                return _waiting([last])
         except ClusterError as error:
-            return self._result(TasksOutcome.RETRY, reason=str(error))
-        return self._result(TasksOutcome.DONE, claims=claims)
+            return _result(TasksOutcome.RETRY, str(error))
+        return _result(TasksOutcome.DONE, self._what_stays(claims))
 
     async def _remove_all(self, refs: Sequence[ObjectRef], anchor: Object | None) -> list[_Left]:
         due = [ref for ref in refs if ref not in self.gone and ref not in self.foreign]
@@ -160,7 +178,7 @@ class _Removal:
         found = await self.cluster.list(
             "v1", "PersistentVolumeClaim", self.package.namespace, labels=labels
         )
-        named = {ref.key for ref in self.order.inventory}
+        named = {ref.key for ref in self.inventory}
         return [ref for one in found if (ref := ObjectRef.of(one)).key not in named]
 
     @property
@@ -177,32 +195,27 @@ class _Removal:
         live = await self.cluster.get(self._anchor.manifest)
         return _Left(self._anchor, why_left(live)) if live else None
 
-    def _waiting(self, left: Sequence[_Left]) -> RemovalResult:
-        """The first that the cluster refuses is the reason, else the first that is left."""
-        refused = [one for one in left if one.refused]
-        first, *_ = refused or left
-        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-        return self._result(
-            TasksOutcome.RETRY if refused else TasksOutcome.WAITING,
-            left=len(left),
-            reason=f"{first.text}{more}",
-            about=first.ref,
+    def _what_stays(self, claims: Sequence[ObjectRef]) -> str:
+        kept = (
+            ("these volumes stay; delete their claims if nobody needs them", claims),
+            ("these objects belong to somebody else now and stay", tuple(self.foreign)),
         )
+        texts = [
+            f"{what}: {listed([str(ref) for ref in refs], _NAMED_LIMIT)}"
+            for what, refs in kept
+            if refs
+        ]
+        return "; ".join(texts)
 
-    def _result(
-        self,
-        outcome: TasksOutcome,
-        *,
-        left: int = 0,
-        reason: str = "",
-        about: ObjectRef | None = None,
-        claims: Sequence[ObjectRef] = (),
-    ) -> RemovalResult:
-        return RemovalResult(
-            outcome=outcome,
-            left=left,
-            reason=shortened(reason, _REASON_LIMIT),
-            about=about,
-            foreign=tuple(self.foreign)[:NAMED_LIMIT],
-            claims=tuple(claims[:NAMED_LIMIT]),
-        )
+
+def _waiting(left: Sequence[_Left]) -> TasksResult:
+    """The first that the cluster refuses is the reason, else the first that is left."""
+    refused = [one for one in left if one.refused]
+    first, *_ = refused or left
+    more = f" (and {len(left) - 1} more)" if len(left) > 1 else ""
+    outcome = TasksOutcome.RETRY if refused else TasksOutcome.WAITING
+    return _result(outcome, f"{first.text}{more}", first.ref)
+
+
+def _result(outcome: TasksOutcome, reason: str, about: ObjectRef | None = None) -> TasksResult:
+    return TasksResult(outcome=outcome, reason=shortened(reason), about=about)
