@@ -19,8 +19,8 @@ _Child = TypeVar("_Child", PackagePhase, PackageStep)
 
 
 def plan_specs(package: PackageDefinition, switches: Switches) -> dict[str, PlanSpec]:
-    """Return all plans of a package by name, ``cleanup`` included. One without phases is complete at
-    once. Of two phases, or two steps of a phase, with one name the first has precedence."""
+    """Return all plans of a package by name, ``cleanup`` included. Without phases one is complete
+    at once. Of two phases, or two steps of a phase, with one name the first has precedence."""
     parameters = parameter_specs(package)
     return {
         name: _plan(name, plan, parameters, switches.absent_strategy)

@@ -1,5 +1,7 @@
 """Plans of packages as plans of the engine."""
 
+from typing import Any
+
 from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
 from temporal_plans.domain.packages.installation import Switches
 from temporal_plans.domain.packages.plan_specs import plan_specs
@@ -72,12 +74,13 @@ def test_of_two_children_with_one_name_the_first_has_precedence() -> None:
 
 
 def test_a_start_may_set_parameters_for_one_run() -> None:
+    other: dict[str, Any] = {"a-b": {}}
     package = definition(
         plans={"deploy": {}},
         A={"default": "1", "required": True},
         S={"secret": True},
         F={"immutable": True, "default": "1"},
-        **{"a-b": {}},
+        **other,
     )
     declared = plan_specs(package, Switches())["deploy"].parameters
     assert check_arguments(declared, {}) == ({}, ())
