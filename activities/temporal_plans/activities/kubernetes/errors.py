@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import aiohttp
 from kubernetes_asyncio.client.exceptions import ApiException
+from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
 _WRONG = frozenset({400, 403, 404, 405, 409, 413, 415, 422})
@@ -21,8 +22,14 @@ _CONFLICTS = frozenset({"Conflict", "AlreadyExists"})
 _PASSING = ("exceeded quota", "is being terminated", "failed calling webhook")
 """Parts of messages of refusals that end by themselves, or by what operators do in the cluster."""
 
-ANSWERS = (ApiException, ResourceNotFoundError, aiohttp.ClientError, TimeoutError)
-"""What a request to an API server raises."""
+ANSWERS = (
+    ApiException,
+    ResourceNotFoundError,
+    ConfigException,
+    aiohttp.ClientError,
+    TimeoutError,
+)
+"""What a connection and a request to an API server raise."""
 
 
 class ClusterError(Exception):
@@ -43,6 +50,8 @@ def cluster_error(subject: str, error: BaseException) -> ClusterError:
     match error:
         case ResourceNotFoundError():
             return ClusterError(f"{subject}: the cluster has no such kind", passing=False)
+        case ConfigException():
+            return ClusterError(f"{subject}: can't be used: {error}", passing=True)
         case ApiException():
             return _of_answer(subject, error)
         case TimeoutError():
