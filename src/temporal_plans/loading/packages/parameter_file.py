@@ -13,7 +13,7 @@ def parameter_texts(text: str, source: str) -> dict[str, str]:
     """Return the texts of parameters by name: lists and mappings as YAML, scalars as they are
     printed. One that is null is not given. Raises SpecError, without any value: it may be secret.
     """
-    if not text.strip():
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}
     try:
         value = read_yaml(text, scalars="yaml-1.1", source=source).value
