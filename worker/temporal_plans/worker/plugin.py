@@ -16,6 +16,9 @@ from temporalio.plugin import SimplePlugin
 from temporalio.worker import ReplayerConfig, Worker, WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from temporal_plans.activities.contents.cached_contents import CachedContents
+from temporal_plans.activities.contents.choice import content_store
+from temporal_plans.activities.contents.holds import ContentActivities
 from temporal_plans.activities.owners.plans import PlanActivities
 from temporal_plans.activities.owners.scheduled import ScheduledActivities, ScheduledIntervals
 from temporal_plans.activities.pools.backend import Placement
@@ -34,6 +37,7 @@ from temporal_plans.worker.sdk.evictions import Evictions
 from temporal_plans.worker.sdk.interruption import raise_activation_timeout
 from temporal_plans.worker.sdk.payload_contexts import reads_contexts
 from temporal_plans.worker.sdk.runner import Patching, patched
+from temporal_plans.workflows.contents.content import Content
 from temporal_plans.workflows.mechanics.guard import PlansInterceptor
 from temporal_plans.workflows.mechanics.settings import EXTERN as settings_extern
 from temporal_plans.workflows.mechanics.settings import EngineSettings
@@ -49,7 +53,7 @@ from temporal_plans.workflows.services.rules import EXTERN as rules_extern
 from temporal_plans.workflows.services.rules import ServiceRules
 from temporal_plans.workflows.services.service import Service
 
-WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, PoolWorkflow, ScheduledRun)
+WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, PoolWorkflow, ScheduledRun, Content)
 
 PASSTHROUGH = (
     "temporal_plans",  # its modules hold no state; importing them for each run costs 25 ms
@@ -175,6 +179,7 @@ def activities(
     """Return the activities of the plans queue: those that talk only to Temporal, and to the
     placement."""
     configurations = ConfigurationActivities(rules.config_validators, rules.plan_customizers)
+    contents = ContentActivities(client, CachedContents(content_store(client)))
     offers, pods = OfferActivities(client, placement), PodActivities(client, placement)
     plans = PlanActivities(client)
     scheduled = ScheduledActivities(client, intervals.scheduled)
@@ -194,6 +199,9 @@ def activities(
         scheduled.start_scheduled_plan,
         scheduled.wait_for_plan,
         scheduled.stop_scheduled_plan,
+        contents.hold_content,
+        contents.release_content,
+        contents.closed_holders,
     ]
 
 

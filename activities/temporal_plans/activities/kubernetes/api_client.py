@@ -36,7 +36,8 @@ async def api_client(kubeconfig: Path | None = None, context: str | None = None)
     """
     configuration = Configuration()
     if kubeconfig is None and context is None and _in_a_cluster():
-        config.load_incluster_config(client_configuration=configuration)
+        load: Any = config.load_incluster_config  # it has no types
+        load(client_configuration=configuration)
         return CheckedApiClient(configuration)
     await config.load_kube_config(
         config_file=str(kubeconfig) if kubeconfig else None,
