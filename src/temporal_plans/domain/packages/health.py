@@ -11,8 +11,8 @@ healthy once they exist, for most kinds (ConfigMap, Role, …) have nothing to w
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Any, cast
 
-from temporal_plans.domain.packages.object_fields import Object, at, entries, number, text
 from temporal_plans.domain.values.model import Value
 
 
@@ -35,6 +35,7 @@ class Health(Value):
 
 _HEALTHY = Health(state=HealthState.HEALTHY)
 
+Object = Mapping[str, Any]
 _Judge = Callable[[Object], Health]
 
 
@@ -43,19 +44,19 @@ def health(live: Object) -> Health:
 
     An object that is being deleted is unhealthy, whatever its kind.
     """
-    if text(at(live, "metadata"), "deletionTimestamp"):
+    if _text(_at(live, "metadata"), "deletionTimestamp"):
         return _unhealthy("it is being deleted")
-    group, _, _ = text(live, "apiVersion").rpartition("/")
-    return _KINDS.get((group, text(live, "kind")), _by_conditions)(live)
+    group, _, _ = _text(live, "apiVersion").rpartition("/")
+    return _KINDS.get((group, _text(live, "kind")), _by_conditions)(live)
 
 
 def _deployment(live: Object) -> Health:
     """Updated, available, and without pods of an older revision."""
     if unseen := _unseen(live):
         return unseen
-    status = at(live, "status")
-    wanted, updated = _wanted_replicas(live), number(status, "updatedReplicas")
-    total, available = number(status, "replicas"), number(status, "availableReplicas")
+    status = _at(live, "status")
+    wanted, updated = _wanted_replicas(live), _number(status, "updatedReplicas")
+    total, available = _number(status, "replicas"), _number(status, "availableReplicas")
     if updated < wanted:
         counted = f"{updated} of {wanted} replicas are updated"
     elif total > updated:
@@ -70,9 +71,9 @@ def _deployment(live: Object) -> Health:
 def _deployment_trouble(live: Object) -> str:
     """A rollout that exceeded its deadline goes on, and may succeed: it is no failure."""
     if (refused := _condition(live, "ReplicaFailure")) and _is(refused, "True"):
-        return text(refused, "message")
+        return _text(refused, "message")
     if (progress := _condition(live, "Progressing")) and _is(progress, "False"):
-        return text(progress, "message")
+        return _text(progress, "message")
     return ""
 
 
@@ -81,19 +82,19 @@ def _stateful_set(live: Object) -> Health:
     delete them, so their revision is not considered."""
     if unseen := _unseen(live):
         return unseen
-    strategy, status = at(live, "spec", "updateStrategy"), at(live, "status")
-    wanted, ready = _wanted_replicas(live), number(status, "readyReplicas")
+    strategy, status = _at(live, "spec", "updateStrategy"), _at(live, "status")
+    wanted, ready = _wanted_replicas(live), _number(status, "readyReplicas")
     if ready < wanted:
         return _unhealthy(f"{ready} of {wanted} replicas are ready")
-    if text(strategy, "type") == "OnDelete":
+    if _text(strategy, "type") == "OnDelete":
         return _HEALTHY
-    if partition := number(at(strategy, "rollingUpdate"), "partition"):
-        updated, due = number(status, "updatedReplicas"), wanted - partition
+    if partition := _number(_at(strategy, "rollingUpdate"), "partition"):
+        updated, due = _number(status, "updatedReplicas"), wanted - partition
         if updated < due:
             return _unhealthy(f"{updated} of {due} replicas above the partition are updated")
         return _HEALTHY
-    if text(status, "updateRevision") != text(status, "currentRevision"):
-        updated = number(status, "updatedReplicas")
+    if _text(status, "updateRevision") != _text(status, "currentRevision"):
+        updated = _number(status, "updatedReplicas")
         return _unhealthy(f"{updated} of {wanted} replicas are updated")
     return _HEALTHY
 
@@ -104,19 +105,19 @@ def _job(live: Object) -> Health:
         return _failed(_explained("the Job failed", failed))
     if (complete := _condition(live, "Complete")) and _is(complete, "True"):
         return _HEALTHY
-    status = at(live, "status")
-    wanted = number(at(live, "spec"), "completions", default=1)
-    pods = f"{number(status, 'succeeded')} of {wanted} pods succeeded"
-    lost = number(status, "failed")
+    status = _at(live, "status")
+    wanted = _number(_at(live, "spec"), "completions", default=1)
+    pods = f"{_number(status, 'succeeded')} of {wanted} pods succeeded"
+    lost = _number(status, "failed")
     return _unhealthy(pods, f"{lost} failed" if lost else "")
 
 
 def _pod(live: Object) -> Health:
-    phase = text(at(live, "status"), "phase")
+    phase = _text(_at(live, "status"), "phase")
     if phase == "Succeeded":
         return _HEALTHY
     if phase == "Failed":
-        return _failed(_joined("the pod failed", text(at(live, "status"), "message")))
+        return _failed(_joined("the pod failed", _text(_at(live, "status"), "message")))
     ready = _condition(live, "Ready")
     if phase == "Running" and _is(ready, "True"):
         return _HEALTHY
@@ -125,14 +126,16 @@ def _pod(live: Object) -> Health:
 
 def _waiting(live: Object) -> str:
     """Why containers of a pod do not run: ``main: CrashLoopBackOff``."""
-    status = at(live, "status")
-    containers = [*entries(status, "initContainerStatuses"), *entries(status, "containerStatuses")]
-    reasons = {text(one, "name"): text(at(one, "state", "waiting"), "reason") for one in containers}
+    status = _at(live, "status")
+    containers = [*_list(status, "initContainerStatuses"), *_list(status, "containerStatuses")]
+    reasons = {
+        _text(one, "name"): _text(_at(one, "state", "waiting"), "reason") for one in containers
+    }
     return ", ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
 
 
 def _namespace(live: Object) -> Health:
-    phase = text(at(live, "status"), "phase")
+    phase = _text(_at(live, "status"), "phase")
     return _HEALTHY if phase == "Active" else _unhealthy(f"the namespace is {phase or 'new'}")
 
 
@@ -142,20 +145,18 @@ def _definition(live: Object) -> Health:
         return _HEALTHY
     names = _condition(live, "NamesAccepted")
     return _unhealthy(
-        "the definition is not established", text(names, "message") if _is(names, "False") else ""
+        "the definition is not established", _text(names, "message") if _is(names, "False") else ""
     )
 
 
 def _service(live: Object) -> Health:
-    spec = at(live, "spec")
-    kind = text(spec, "type")
+    spec = _at(live, "spec")
+    kind = _text(spec, "type")
     if kind == "ExternalName":
         return _HEALTHY
-    if not text(spec, "clusterIP"):
+    if not _text(spec, "clusterIP"):
         return _unhealthy("the Service has no cluster IP")
-    balanced = entries(spec, "externalIPs") or entries(
-        at(live, "status", "loadBalancer"), "ingress"
-    )
+    balanced = _list(spec, "externalIPs") or _list(_at(live, "status", "loadBalancer"), "ingress")
     if kind == "LoadBalancer" and not balanced:
         return _unhealthy("the load balancer has no address")
     return _HEALTHY
@@ -170,7 +171,7 @@ def _by_conditions(live: Object) -> Health:
     for condition, good in (("Reconciling", "False"), ("Ready", "True")):
         found = _condition(live, condition)
         if found and not _is(found, good):
-            return _unhealthy(_explained(f"{condition} is {text(found, 'status')}", found))
+            return _unhealthy(_explained(f"{condition} is {_text(found, 'status')}", found))
     return _HEALTHY
 
 
@@ -190,12 +191,12 @@ _KINDS: Mapping[tuple[str, str], _Judge] = {
 def _unseen(live: Object, *, must_observe: bool = True) -> Health | None:
     """A status that is about an earlier generation says nothing about this one. A controller that
     does not say which generation it saw is believed unless ``must_observe``."""
-    status = at(live, "status")
+    status = _at(live, "status")
     if "observedGeneration" not in status and not must_observe:
         return None
     seen, wanted = (
-        number(status, "observedGeneration"),
-        number(at(live, "metadata"), "generation"),
+        _number(status, "observedGeneration"),
+        _number(_at(live, "metadata"), "generation"),
     )
     if seen and seen >= wanted:
         return None
@@ -203,22 +204,22 @@ def _unseen(live: Object, *, must_observe: bool = True) -> Health | None:
 
 
 def _wanted_replicas(live: Object) -> int:
-    return number(at(live, "spec"), "replicas", default=1)
+    return _number(_at(live, "spec"), "replicas", default=1)
 
 
 def _condition(live: Object, name: str) -> Object:
     """The condition of that type; an empty one where there is none."""
-    conditions = entries(at(live, "status"), "conditions")
-    found = [one for one in conditions if text(one, "type") == name]
+    conditions = _list(_at(live, "status"), "conditions")
+    found = [one for one in conditions if _text(one, "type") == name]
     return found[0] if found else {}
 
 
 def _is(condition: Object, status: str) -> bool:
-    return text(condition, "status") == status
+    return _text(condition, "status") == status
 
 
 def _explained(what: str, condition: Object) -> str:
-    return _joined(what, text(condition, "message") or text(condition, "reason"))
+    return _joined(what, _text(condition, "message") or _text(condition, "reason"))
 
 
 def _joined(what: str, why: str) -> str:
@@ -231,3 +232,29 @@ def _unhealthy(what: str, why: str = "") -> Health:
 
 def _failed(reason: str) -> Health:
     return Health(state=HealthState.FAILED, reason=reason)
+
+
+# Objects come from outside: a field of another type is as good as none.
+
+
+def _at(live: Object, *path: str) -> Object:
+    for name in path:
+        inner: Any = live.get(name)
+        live = cast(Object, inner) if isinstance(inner, Mapping) else {}
+    return live
+
+
+def _text(live: Object, name: str) -> str:
+    found = live.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _number(live: Object, name: str, default: int = 0) -> int:
+    found = live.get(name)
+    return found if isinstance(found, int) else default
+
+
+def _list(live: Object, name: str) -> list[Object]:
+    found = live.get(name)
+    inner: list[Any] = cast(Any, found) if isinstance(found, list) else []
+    return [cast(Object, one) for one in inner if isinstance(one, Mapping)]

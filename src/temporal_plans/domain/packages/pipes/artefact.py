@@ -4,7 +4,7 @@ import posixpath
 from base64 import b64encode
 from typing import Any
 
-from temporal_plans.domain.packages.object_fields import Object, at
+from temporal_plans.domain.packages.manifests import Manifest, part
 from temporal_plans.domain.packages.pipes.env_file import read_env_file
 from temporal_plans.domain.packages.pipes.pod import file_path
 from temporal_plans.domain.packages.tasks.pipe import PipeFile
@@ -37,18 +37,18 @@ def artefact(file: PipeFile, name: str, content: bytes) -> dict[str, Any]:
     return {**made, field: {posixpath.basename(file_path(file)): _base64(content)}}
 
 
-def for_step_run(manifest: Object, token: str) -> dict[str, Any]:
+def for_step_run(manifest: Manifest, token: str) -> dict[str, Any]:
     """Return an object with the token of the step's run that makes it."""
-    metadata = at(manifest, "metadata")
-    annotations = {**at(metadata, "annotations"), STEP_RUN: token}
+    metadata = part(manifest, "metadata")
+    annotations = {**part(metadata, "annotations"), STEP_RUN: token}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
-def is_of_step_run(live: Object | None, token: str) -> bool:
+def is_of_step_run(live: Manifest | None, token: str) -> bool:
     """Return whether an object was made for the step's run of this token."""
     if live is None or not token:
         return False
-    return bool(at(live, "metadata", "annotations").get(STEP_RUN) == token)
+    return bool(part(live, "metadata", "annotations").get(STEP_RUN) == token)
 
 
 def _base64(content: bytes) -> str:

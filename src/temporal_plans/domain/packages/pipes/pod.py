@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from temporal_plans.domain.packages.object_fields import Object, at, entries, text
+from temporal_plans.domain.packages.manifests import Manifest, entries, part, text
 from temporal_plans.domain.packages.tasks.pipe import PipeFile
 from temporal_plans.domain.values.refusal import Reason
 
@@ -24,13 +24,13 @@ _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _KEY_LIMIT = 253
 
 
-def pod_faults(manifest: Object, files: Sequence[PipeFile]) -> Iterator[Reason]:
+def pod_faults(manifest: Manifest, files: Sequence[PipeFile]) -> Iterator[Reason]:
     """Yield what is wrong with a rendered pod. Fields are paths in it, and of ``pipe``."""
     if (manifest.get("apiVersion"), manifest.get("kind")) != ("v1", "Pod"):
         found = f"{manifest.get('apiVersion')} {manifest.get('kind')}"
         yield Reason(field="kind", problem="is no v1 Pod", value=found, fix="write one Pod")
         return
-    spec = at(manifest, "spec")
+    spec = part(manifest, "spec")
     if spec.get("containers"):
         fix = "make the files in the init container: the other is added"
         yield Reason(field="spec.containers", problem="must be absent", fix=fix)
@@ -44,9 +44,9 @@ def pod_faults(manifest: Object, files: Sequence[PipeFile]) -> Iterator[Reason]:
     yield from faults or _mount_faults(spec, files)
 
 
-def pipe_pod(manifest: Object, name: str, image: str = WAITER_IMAGE) -> dict[str, Any]:
+def pipe_pod(manifest: Manifest, name: str, image: str = WAITER_IMAGE) -> dict[str, Any]:
     """Return the pod to apply. ``pod_faults`` must have found none."""
-    spec, metadata = at(manifest, "spec"), at(manifest, "metadata")
+    spec, metadata = part(manifest, "spec"), part(manifest, "metadata")
     (init,) = entries(spec, "initContainers")
     (mount,) = _mounts(spec)
     waiter: dict[str, Any] = {
@@ -58,7 +58,7 @@ def pipe_pod(manifest: Object, name: str, image: str = WAITER_IMAGE) -> dict[str
     if security := init.get("securityContext"):
         # it may read what this user made, and a cluster that takes the one takes the other
         waiter["securityContext"] = security
-    annotations = {**at(metadata, "annotations"), POD_ANNOTATION: "true"}
+    annotations = {**part(metadata, "annotations"), POD_ANNOTATION: "true"}
     return {
         **manifest,
         "metadata": {**metadata, "name": name, "annotations": annotations},
@@ -71,8 +71,8 @@ def file_path(file: PipeFile) -> str:
     return posixpath.normpath(file.file or file.env_file)
 
 
-def _init_faults(spec: Object) -> Iterator[Reason]:
-    containers = entries(spec, "initContainers")
+def _init_faults(spec: Manifest) -> Iterator[Reason]:
+    containers = list(entries(spec, "initContainers"))
     if len(containers) != 1:
         fix = "write one, which makes the files"
         problem = f"has {len(containers)} entries instead of one"
@@ -90,7 +90,7 @@ def _init_faults(spec: Object) -> Iterator[Reason]:
         )
 
 
-def _volume_faults(spec: Object) -> Iterator[Reason]:
+def _volume_faults(spec: Manifest) -> Iterator[Reason]:
     count = len(_shared(spec))
     if count != 1:
         problem = f"has {count} emptyDir volumes instead of one"
@@ -98,7 +98,7 @@ def _volume_faults(spec: Object) -> Iterator[Reason]:
         yield Reason(field="spec.volumes", problem=problem, fix=fix)
 
 
-def _mount_faults(spec: Object, files: Sequence[PipeFile]) -> Iterator[Reason]:
+def _mount_faults(spec: Manifest, files: Sequence[PipeFile]) -> Iterator[Reason]:
     mounts, field = _mounts(spec), "spec.initContainers.0.volumeMounts"
     if len(mounts) != 1:
         (volume,) = _shared(spec)
@@ -139,11 +139,11 @@ def is_key(name: str) -> bool:
     )
 
 
-def _shared(spec: Object) -> list[Object]:
+def _shared(spec: Manifest) -> list[Manifest]:
     return [volume for volume in entries(spec, "volumes") if "emptyDir" in volume]
 
 
-def _mounts(spec: Object) -> list[Object]:
+def _mounts(spec: Manifest) -> list[Manifest]:
     """The mounts of the shared volume in the init container."""
     (volume,) = _shared(spec)
     (init,) = entries(spec, "initContainers")

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from temporal_plans.domain.packages.health import HealthState, health
-from temporal_plans.domain.packages.object_fields import Object, at, entries, number, text
+from temporal_plans.domain.packages.manifests import Manifest, entries, number, part, text
 from temporal_plans.domain.values.model import Value
 
 RESTARTS_LIMIT = 5
@@ -29,11 +29,11 @@ class PodProgress(Value):
     reason: str = ""
 
 
-def pod_progress(live: Object) -> PodProgress:
+def pod_progress(live: Manifest) -> PodProgress:
     """Return how far a pod is, as the API server returned it."""
-    if text(at(live, "metadata"), "deletionTimestamp"):
+    if text(part(live, "metadata"), "deletionTimestamp"):
         return PodProgress(state=PodState.LOST, reason="the pod is being deleted")
-    status = at(live, "status")
+    status = part(live, "status")
     if text(status, "phase") in ("Failed", "Succeeded"):
         return _ended(status)
     found = health(live)
@@ -47,16 +47,16 @@ def pod_progress(live: Object) -> PodProgress:
     return PodProgress(state=PodState.WAITING, reason=found.reason)
 
 
-def made_by(live: Object) -> tuple[str, str]:
+def made_by(live: Manifest) -> tuple[str, str]:
     """Return what identifies the run that made the files of a pod: another one after the pod was
     replaced, or its init container executed again."""
-    (init, *_) = [*entries(at(live, "status"), "initContainerStatuses"), {}]
-    ended = at(init, "state", "terminated")
+    (init, *_) = [*entries(part(live, "status"), "initContainerStatuses"), {}]
+    ended = part(init, "state", "terminated")
     run = f"{number(init, 'restartCount')} {text(init, 'containerID')} {text(ended, 'finishedAt')}"
-    return text(at(live, "metadata"), "uid"), run
+    return text(part(live, "metadata"), "uid"), run
 
 
-def _ended(status: Object) -> PodProgress:
+def _ended(status: Manifest) -> PodProgress:
     """Only evictions, lost nodes and deadlines end a pod whose containers are restarted."""
     why = text(status, "reason") or f"it {text(status, 'phase').lower()}"
     message = f"{why}: {text(status, 'message')}" if text(status, "message") else why
@@ -64,13 +64,13 @@ def _ended(status: Object) -> PodProgress:
     return PodProgress(state=state, reason=f"the pod ended: {message}")
 
 
-def _containers(status: Object) -> list[Object]:
+def _containers(status: Manifest) -> list[Manifest]:
     return [*entries(status, "initContainerStatuses"), *entries(status, "containerStatuses")]
 
 
-def _exit(container: Object) -> str:
+def _exit(container: Manifest) -> str:
     for state in ("lastState", "state"):
-        ended = at(container, state, "terminated")
+        ended = part(container, state, "terminated")
         if "exitCode" in ended:
             return f", at last with exit code {number(ended, 'exitCode')}"
     return ""
