@@ -255,7 +255,8 @@ async def test_a_file_of_the_largest_size_is_kept(pipes: Pipes) -> None:
         {"file": f"{pipes.mount}/large", "kind": kind, "key": f"key{kind}"}
         for kind in ("Secret", "ConfigMap")
     ]
-    assert await pipes.execute(pipes.order(files)) == DONE
+    result = await pipes.execute(pipes.order(files))
+    assert result.reason == ""
 
 
 async def test_a_pod_that_is_no_pipe_is_refused(pipes: Pipes) -> None:
@@ -299,7 +300,7 @@ async def test_a_pod_that_was_lost_is_made_again(pipes: Pipes) -> None:
 async def test_no_refusal_shows_a_secret(pipes: Pipes, control_plane: ControlPlane) -> None:
     """A policy of the cluster quotes what it refuses."""
     name = pipes.namespace.name
-    policy = {
+    policy: Object = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
@@ -324,7 +325,7 @@ async def test_no_refusal_shows_a_secret(pipes: Pipes, control_plane: ControlPla
             ],
         },
     }
-    binding = {
+    binding: Object = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": name},
