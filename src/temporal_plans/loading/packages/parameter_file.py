@@ -1,4 +1,4 @@
-"""Values of parameters in a YAML mapping, as the parameter files of nested packages give them."""
+"""Files of parameters: a YAML mapping of values by name."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -9,25 +9,21 @@ from temporal_plans.loading.packages.structures import encode
 from temporal_plans.loading.text.document import read_yaml
 
 
-def parameter_texts(text: str, source: str) -> dict[str, str]:
-    """Return the texts of parameters by name: lists and mappings as YAML, scalars as they are
-    printed. One that is null is not given. Raises SpecError, without any value: it may be secret.
-    """
+def parameter_texts(text: str, *, source: str) -> dict[str, str]:
+    """Return the texts of parameters by name: a list or a mapping is YAML, null is an empty text.
+    An empty file has none. Raises SpecError when it is no mapping of names."""
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}
-    try:
-        value = read_yaml(text, scalars="yaml-1.1", source=source).value
-    except SpecError as error:
-        reasons = [reason.but(value=None) for reason in error.reasons]
-        raise SpecError(reasons, source=source) from None
+    value = read_yaml(text, scalars="yaml-1.1", source=source).value
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        reason = Reason(problem="is no mapping", fix="write NAME: VALUE lines")
-        raise SpecError([reason], source=source)
-    entries = cast(Mapping[str, object], value)
-    return {name: _text(entry) for name, entry in entries.items() if entry is not None}
+        problem = Reason(field="", problem="is no mapping", fix="write NAME: VALUE lines")
+        raise SpecError([problem], source=source)
+    return {str(name): _text(one) for name, one in cast(Mapping[object, object], value).items()}
 
 
 def _text(value: object) -> str:
-    return encode(value) if isinstance(value, list | Mapping) else printed(value)
+    if value is None:
+        return ""
+    return encode(value) if isinstance(value, Mapping | list) else printed(value)
