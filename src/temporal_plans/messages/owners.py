@@ -190,9 +190,11 @@ class DeployAnswer(CompressibleValue):
 
 
 class OwnerResult(CompressibleValue):
-    """Result of an owner's workflow, which ends when it is uninstalled."""
+    """Result of an owner's workflow, which ends when it is uninstalled. ``content`` as in
+    OwnerStatus."""
 
     name: str
+    content: Literal["service", "package"] = "service"
     log: CommandLog = CommandLog()
     runs: RunHistory = RunHistory()
 
