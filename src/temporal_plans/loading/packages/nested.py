@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from temporal_plans.domain.packages.nesting import NESTED_LIMIT, Nested
@@ -11,7 +11,7 @@ from temporal_plans.domain.packages.tasks.nested import NestedTask
 from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.packages.limits import REASON_LIMIT, SIZE_LIMIT, too_large
 from temporal_plans.loading.packages.locations import Location, location
-from temporal_plans.loading.packages.reader import read_files
+from temporal_plans.loading.packages.reader import ReadPackage, read_files
 from temporal_plans.loading.packages.stored import stored_archive
 
 TREE_SIZE_LIMIT = 5 * SIZE_LIMIT
@@ -23,10 +23,17 @@ class ResolvedPackage:
     """A package whose nested packages are known by their digests (``package.nested``). ``archive``
     is what the content store keeps under its digest."""
 
-    package: Package
-    source: str
+    read: ReadPackage
     archive: bytes
     digest: str
+
+    @property
+    def package(self) -> Package:
+        return self.read.package
+
+    @property
+    def source(self) -> str:
+        return self.read.source
 
 
 @dataclass(frozen=True)
@@ -70,21 +77,24 @@ class _Resolution:
         found = self._read(place, nested=bool(parents))
         if found is None:
             return None
-        package, files = found
-        path = (*parents, _identity(package))
-        children = self._children(place, package, path)
+        read, files = found
+        path = (*parents, _identity(read.package))
+        children = self._children(place, read.package, path)
         nested = _nested(children)
         archive = stored_archive(files, nested)
         if len(archive) > SIZE_LIMIT:
             self.problems.append(too_large(place.source if parents else ""))
             return None
         digest = hashlib.sha256(archive).hexdigest()
-        resolved = ResolvedPackage(package.but(nested=nested), place.source, archive, digest)
+        package = read.package.but(nested=nested)
+        resolved = ResolvedPackage(replace(read, package=package), archive, digest)
         self._size += len(archive)
         self.known[place] = resolved
         return resolved
 
-    def _read(self, place: Location, *, nested: bool) -> tuple[Package, Mapping[str, bytes]] | None:
+    def _read(
+        self, place: Location, *, nested: bool
+    ) -> tuple[ReadPackage, Mapping[str, bytes]] | None:
         self._count += 1
         try:
             self._check_limits(place)
@@ -97,7 +107,7 @@ class _Resolution:
             where = f"{place.source}: " if nested else ""
             self.problems += [fault.but(field=f"{where}{fault.field}") for fault in faults]
             return None
-        return read.package, files
+        return read, files
 
     def _children(
         self, place: Location, package: Package, path: tuple[str, ...]

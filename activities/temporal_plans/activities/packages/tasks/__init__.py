@@ -10,6 +10,7 @@ from temporal_plans.activities.packages.tasks.apply import apply
 from temporal_plans.activities.packages.tasks.delete import delete
 from temporal_plans.activities.packages.tasks.dummy import dummy
 from temporal_plans.activities.packages.tasks.execution import TaskKind
+from temporal_plans.activities.packages.tasks.nested import nested
 from temporal_plans.activities.packages.tasks.pipe import PipeKind
 from temporal_plans.activities.packages.tasks.toggle import toggle
 
@@ -18,5 +19,6 @@ TASK_KINDS: Mapping[str, TaskKind] = {
     "Delete": delete,
     "Toggle": toggle,
     "Pipe": PipeKind(),
+    "KudoOperator": nested,
     "Dummy": dummy,
 }
