@@ -38,7 +38,8 @@ MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
 class PackageDeployment(Value):
     """A change of a package that is installed as the service ``name``, or its installation.
 
-    ``package`` and its ``archive`` (.tgz) are both set, or neither: then the installed one stays.
+    ``package`` and its ``archive`` are both set, or neither: then the installed one stays.
+    ``nested`` are the archives of the packages nested in it (``loading.packages.nested``).
     ``parameters`` are texts by name, None for those to unset; ``secrets`` are names of files of the
     cluster's worker. Empty texts leave the place as it is; a new one is the namespace ``default``
     of the cluster ``main``, and has the service's name.
@@ -47,6 +48,7 @@ class PackageDeployment(Value):
     name: str
     package: Package | None = None
     archive: bytes = b""
+    nested: tuple[bytes, ...] = ()
     parameters: Mapping[str, str | None] = {}
     secrets: Mapping[str, str] = {}
     instance: str = ""
@@ -113,6 +115,8 @@ class PackageVerbs(Verbs):
             raise ServiceNotFound(deployment.name, await self.services())
         definition = None
         if deployment.package is not None:
+            for archive in deployment.nested:
+                await self._gateway.put_content(archive)
             digest = await self._gateway.put_content(deployment.archive)
             definition = definition_of(deployment.package, digest)
         new = not content

@@ -131,7 +131,8 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         return self._contents.idle
 
     def advance(self, now: datetime) -> None:
-        self._contents.keep({one.installation.package.content for one in self._configs.all})
+        packages = [one.installation.package for one in self._configs.all]
+        self._contents.keep({digest for one in packages for digest in (one.content, *one.contents)})
         if self.uninstalling:
             self.ensure_running(CLEANUP, "the uninstall is retried")
 
