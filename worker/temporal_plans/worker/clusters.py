@@ -57,9 +57,12 @@ class ServedClusters:
 
     def configure(self, config: WorkerConfig) -> WorkerConfig:
         """Return the settings of the worker of a cluster with its activities."""
-        client, connection = config["client"], self._connections[config["task_queue"]]
-        own = cluster_activities(client, connection, self._secrets, self._kinds)
-        return {**config, "activities": [*config.get("activities", []), *own]}
+        client = config.get("client")
+        if client is not None:
+            connection = self._connections[config.get("task_queue", "")]
+            own = cluster_activities(client, connection, self._secrets, self._kinds)
+            config["activities"] = [*config.get("activities", []), *own]
+        return config
 
 
 def cluster_activities(
