@@ -9,6 +9,7 @@ from kubernetes.cluster_client import ClusterClient
 from kubernetes.control_plane import ControlPlane, running_control_plane
 from kubernetes.namespaces import Namespace
 from process_logs import add_logs
+from temporal_plans.activities.kubernetes.cluster import Cluster, connected
 from tools.control_plane import absence, programs
 
 PROGRAMS = programs()
@@ -34,6 +35,13 @@ async def cluster(control_plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     """A connection that may do everything."""
     async with control_plane.client() as client:
         yield client
+
+
+@pytest.fixture
+async def own(control_plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """The same, as the product sees it."""
+    async with connected(control_plane.credentials.kubeconfig("admin")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pydantic import Field
 from temporal_plans.domain.packages.changes import Change, ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
 from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, Name, WorkflowId
@@ -137,6 +138,45 @@ class RemovalInput(CompressibleValue):
     package: InstalledPackage
     volumes: bool = False
     shown: str = ""
+
+
+LOOK_LIMIT = 200
+"""Objects that one report has."""
+
+
+class LookAtObjects(CompressibleValue):
+    """Input of the activity ``look_at_objects``, on the queue of the package's cluster: look at
+    ``objects``, or, without them, at those that the Instance (``owner``) has recorded, from the one
+    with the number ``first`` on, at most ``LOOK_LIMIT``. With ``notable`` at all from there on, for
+    about half a minute; the report has those that are not healthy or were changed by others."""
+
+    owner: WorkflowId
+    package: InstalledPackage
+    objects: tuple[ObjectRef, ...] = Field(default=(), max_length=LOOK_LIMIT)
+    first: int = Field(default=0, ge=0, le=OBJECTS_LIMIT)
+    notable: bool = False
+
+
+class ObjectsReport(CompressibleValue):
+    """Result of ``look_at_objects``. ``total`` is the number of objects to look at, ``looked`` of
+    those that were, ``following`` the number of the first that was not (None when all were).
+    ``counts`` are by state, ``changed`` of those with fields that others have changed. ``problem``
+    is why the cluster or the Instance did not answer: then the rest says nothing."""
+
+    total: int = 0
+    looked: int = 0
+    following: int | None = None
+    counts: dict[ObjectState, int] = {}
+    changed: int = 0
+    objects: tuple[ObjectReport, ...] = Field(default=(), max_length=LOOK_LIMIT)
+    problem: str = Field(default="", max_length=2000)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all that was looked at and is there is healthy. Objects that are missing do not
+        count: tasks of the package delete some, and Jobs may have a time to live."""
+        bad = (ObjectState.UNHEALTHY, ObjectState.FAILED, ObjectState.FOREIGN, ObjectState.UNKNOWN)
+        return not self.problem and not any(self.counts.get(state) for state in bad)
 
 
 # --- messages between an Instance and clients ----------------------------------------------------

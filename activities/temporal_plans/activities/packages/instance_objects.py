@@ -60,8 +60,8 @@ class InstanceObjects:
         lives = await gather_bounded(self._cluster.get(manifest) for manifest in manifests)
         for manifest, live in zip(manifests, lives, strict=True):
             ref = ObjectRef.of(manifest)
-            reason = controlled(manifest) or (live and foreign(live, self._origin.instance))
-            if reason:
+            taken = foreign(live, self._origin.instance) if live is not None else None
+            if reason := controlled(manifest) or taken:
                 raise TaskProblem(str(reason.but(field=str(ref))), about=ref)
             self._live[ref.key] = live
 
@@ -101,8 +101,8 @@ class InstanceObjects:
         known: dict[_Key, Manifest | None] = {
             ObjectRef.of(manifest).key: manifest for manifest in manifests
         }
-        wanted = {one for manifest in manifests for one in dependencies(manifest)}
-        missing = sorted((one for one in wanted if one.key not in known), key=str)
+        wanted = {one.key: one for manifest in manifests for one in dependencies(manifest)}
+        missing = [one for key, one in wanted.items() if key not in known]
         lives = await gather_bounded(self._cluster.get(one.manifest) for one in missing)
         return known | {one.key: live for one, live in zip(missing, lives, strict=True)}
 
