@@ -59,7 +59,10 @@ def test_a_plan_has_its_phases_steps_and_tasks() -> None:
 
 
 def test_plans_and_phases_without_anything_are_complete_at_once() -> None:
-    empty = {"deploy": {}, "update": {"phases": [{"name": "a"}, {"name": "b", "steps": []}]}}
+    empty: dict[str, Any] = {
+        "deploy": {},
+        "update": {"phases": [{"name": "a"}, {"name": "b", "steps": []}]},
+    }
     for spec in plan_specs(definition(plans=empty), Switches()).values():
         board = PlanBoard(spec, None, seed=0)
         assert board.status is Status.COMPLETE
