@@ -43,7 +43,7 @@ TRIGGERS: Mapping[str, Mapping[str, int]] = {
 
 
 def installed(package: PackageDefinition) -> Installation:
-    given = {
+    given: dict[str, str | None] = {
         one.name: another(one) for one in package.parameters if one.required and one.default is None
     }
     request = ChangeRequest(
