@@ -144,10 +144,9 @@ def _uid(one: Object) -> str:
 
 def _controller(one: Object) -> tuple[str, str]:
     """Return kind and uid of the controller of an object; empty without one."""
-    owners: Any = _mapping(one.get("metadata")).get("ownerReferences")
-    listed: list[Any] = cast(Any, owners) if isinstance(owners, list) else []
-    for owner in listed:
-        entry = _mapping(owner)
+    found = _mapping(one.get("metadata")).get("ownerReferences")
+    owners: list[Any] = cast(Any, found) if isinstance(found, list) else []
+    for entry in map(_mapping, owners):
         if entry.get("controller") is True:
             return str(entry.get("kind", "")), str(entry.get("uid", ""))
     return "", ""
