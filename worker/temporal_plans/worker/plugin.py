@@ -43,6 +43,7 @@ from temporal_plans.workflows.mechanics.settings import EXTERN as settings_exter
 from temporal_plans.workflows.mechanics.settings import EngineSettings
 from temporal_plans.workflows.mechanics.unknown import UnknownWorkflow
 from temporal_plans.workflows.owners.scheduled_run import ScheduledRun
+from temporal_plans.workflows.packages.instance import Instance
 from temporal_plans.workflows.plans.phase import Phase
 from temporal_plans.workflows.plans.plan import Plan
 from temporal_plans.workflows.plans.registry import EXTERN as registry_extern
@@ -53,7 +54,16 @@ from temporal_plans.workflows.services.rules import EXTERN as rules_extern
 from temporal_plans.workflows.services.rules import ServiceRules
 from temporal_plans.workflows.services.service import Service
 
-WORKFLOWS: tuple[type, ...] = (Plan, Phase, Step, Service, PoolWorkflow, ScheduledRun, Content)
+WORKFLOWS: tuple[type, ...] = (
+    Plan,
+    Phase,
+    Step,
+    Service,
+    Instance,
+    PoolWorkflow,
+    ScheduledRun,
+    Content,
+)
 
 PASSTHROUGH = (
     "temporal_plans",  # its modules hold no state; importing them for each run costs 25 ms
@@ -106,7 +116,7 @@ class PlansPlugin(SimplePlugin):
         intervals: ActivityIntervals = ActivityIntervals(),
     ) -> None:
         registry = Registry(
-            runners={**runners_of("plans"), **runners_of("services")},
+            runners={**runners_of("plans"), **runners_of("services"), **runners_of("packages")},
             strategies=dict(strategies or {}),
             kinds=dict(step_kinds or {}),
         )

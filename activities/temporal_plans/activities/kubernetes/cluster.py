@@ -4,7 +4,7 @@ Objects are plain dicts, as they were rendered and as the server returns them: n
 a field that it does not know. All methods raise ``ClusterError``.
 """
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,8 @@ FIELD_MANAGER = "temporal-plans"
 REQUEST_TIMEOUT = 30.0
 """Seconds that a request may take."""
 
+_UNAUTHORIZED = 401
+
 Object = dict[str, Any]
 Manifest = Mapping[str, Any]
 
@@ -31,6 +33,8 @@ class Cluster:
 
     def __init__(self, dynamic: DynamicClient) -> None:
         self._dynamic = dynamic
+        self.expired = False
+        """Whether an answer was that the credentials are not, or no longer, valid (401)."""
 
     async def apply(self, manifest: Manifest, *, dry_run: bool = False) -> Object:
         """Make the object as the manifest says, and return it as it is then.
@@ -39,7 +43,7 @@ class Cluster:
         ``dry_run`` nothing is changed: the answer is what would be.
         """
         options = {"dry_run": "All"} if dry_run else {}
-        with _errors(_subject(manifest)):
+        with self._errors(_subject(manifest)):
             resource = await self._resource(manifest)
             answer = await resource.server_side_apply(
                 body=dict(manifest),
@@ -54,7 +58,7 @@ class Cluster:
         """Return the object that has the manifest's kind, name and namespace; None without one,
         also when the cluster has no such kind."""
         try:
-            with _errors(_subject(manifest)):
+            with self._errors(_subject(manifest)):
                 resource = await self._resource(manifest)
                 answer = await resource.get(
                     name=_name(manifest),
@@ -73,7 +77,7 @@ class Cluster:
         The object is there until its finalizers are done: ``get`` shows when it is gone.
         """
         try:
-            with _errors(_subject(manifest)):
+            with self._errors(_subject(manifest)):
                 resource = await self._resource(manifest)
                 await resource.delete(
                     name=_name(manifest),
@@ -87,6 +91,34 @@ class Cluster:
             raise
         return True
 
+    async def namespaced(self, manifest: Manifest) -> bool | None:
+        """Return whether objects of the manifest's kind are in namespaces; None when the cluster
+        has no such kind."""
+        try:
+            with self._errors(_subject(manifest)):
+                resource = await self._resource(manifest)
+        except ClusterError as error:
+            if _is_absent(error):
+                return None
+            raise
+        return bool(resource.namespaced)
+
+    async def replace_managers(self, live: Manifest, managers: Sequence[Manifest]) -> Object:
+        """Replace ``metadata.managedFields`` of an object, unless it has changed since ``live``."""
+        version = live["metadata"]["resourceVersion"]
+        change = {"managedFields": [dict(one) for one in managers], "resourceVersion": version}
+        with self._errors(_subject(live)):
+            resource = await self._resource(live)
+            answer = await resource.patch(
+                body={"metadata": change},
+                name=_name(live),
+                namespace=_namespace(live),
+                content_type="application/merge-patch+json",
+                field_manager=FIELD_MANAGER,
+                _request_timeout=REQUEST_TIMEOUT,
+            )
+            return cast(Object, answer.to_dict())
+
     async def _resource(self, manifest: Manifest) -> Any:
         """The definition of a kind that is unknown may be younger than the last look."""
         wanted = {"api_version": manifest["apiVersion"], "kind": manifest["kind"]}
@@ -96,16 +128,27 @@ class Cluster:
             await self._dynamic.resources.invalidate_cache()
             return await self._dynamic.resources.get(**wanted)
 
+    @contextmanager
+    def _errors(self, subject: str) -> Generator[None, None, None]:
+        try:
+            with _errors(subject):
+                yield
+        except ClusterError as error:
+            self.expired = self.expired or error.status == _UNAUTHORIZED
+            raise
+
 
 @asynccontextmanager
 async def connected(
     kubeconfig: Path | None = None, context: str | None = None
 ) -> AsyncGenerator[Cluster, None]:
-    """Connect as a kubeconfig says, or, without one, as the machine's own (KUBECONFIG)."""
+    """Connect as a kubeconfig says; without one as the pod's service account, or as the machine's
+    own (KUBECONFIG). Raises ClusterError."""
     # The library keeps what it discovers in a file of the machine's temporary folder, which other
     # users of the machine could write.
     with TemporaryDirectory(prefix="temporal-plans-") as folder:
-        api = await api_client(kubeconfig, context)
+        with _errors("credentials"):
+            api = await api_client(kubeconfig, context)
         async with api:
             with _errors("cluster"):
                 dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))

@@ -11,7 +11,10 @@ from typing import Any, cast
 
 import aiohttp
 from kubernetes_asyncio.client.exceptions import ApiException
+from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
+
+from temporal_plans.domain.packages.inventory import ObjectRef
 
 _WRONG = frozenset({400, 403, 404, 405, 409, 413, 415, 422})
 """Bad request, forbidden, no such namespace, no such verb, too large, not this type, invalid."""
@@ -21,21 +24,38 @@ _CONFLICTS = frozenset({"Conflict", "AlreadyExists"})
 _PASSING = ("exceeded quota", "is being terminated", "failed calling webhook")
 """Parts of messages of refusals that end by themselves, or by what operators do in the cluster."""
 
-ANSWERS = (ApiException, ResourceNotFoundError, aiohttp.ClientError, TimeoutError)
-"""What a request to an API server raises."""
+_DUPLICATE = "duplicate entries for key"
+"""Lists whose entries have keys are merged by them; of equal ones the server can keep none."""
+
+_IMMUTABLE = "field is immutable"
+
+ANSWERS = (
+    ApiException,
+    ResourceNotFoundError,
+    ConfigException,
+    aiohttp.ClientError,
+    TimeoutError,
+)
+"""What a connection and a request to an API server raise."""
 
 
 class ClusterError(Exception):
     """A request to a cluster failed; the text names the object, and why.
 
     ``passing`` is whether the same request may succeed later. ``status`` is the HTTP status, None
-    where no server answered.
+    where no server answered. ``about`` is the object, where the caller knows it.
     """
 
     def __init__(self, message: str, *, passing: bool, status: int | None = None) -> None:
         super().__init__(message)
         self.passing = passing
         self.status = status
+        self.about: ObjectRef | None = None
+
+    @property
+    def immutable(self) -> bool:
+        """Whether the request would change a field that can't be changed."""
+        return self.status == 422 and _IMMUTABLE in str(self)
 
 
 def cluster_error(subject: str, error: BaseException) -> ClusterError:
@@ -43,6 +63,8 @@ def cluster_error(subject: str, error: BaseException) -> ClusterError:
     match error:
         case ResourceNotFoundError():
             return ClusterError(f"{subject}: the cluster has no such kind", passing=False)
+        case ConfigException():
+            return ClusterError(f"{subject}: can't be used: {error}", passing=True)
         case ApiException():
             return _of_answer(subject, error)
         case TimeoutError():
@@ -56,9 +78,10 @@ def cluster_error(subject: str, error: BaseException) -> ClusterError:
 def _of_answer(subject: str, error: ApiException) -> ClusterError:
     reason, message = _said(error)
     status = error.status or 0
-    passing = (
-        status not in _WRONG or reason in _CONFLICTS or any(part in message for part in _PASSING)
-    )
+    if _DUPLICATE in message:
+        message = f"{message}; keep one of the entries with the same key in the template"
+    wrong = status in _WRONG or _DUPLICATE in message
+    passing = not wrong or reason in _CONFLICTS or any(part in message for part in _PASSING)
     return ClusterError(f"{subject}: {message} ({status})", passing=passing, status=status)
 
 

@@ -29,7 +29,7 @@ from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.refusal import Code, SpecError
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import PlanRecord, UninstallRequest
+from temporal_plans.messages.owners import PlanRecord, Rollback, UninstallRequest
 from temporal_plans.messages.services import (
     ChangeView,
     ConfigQuery,
@@ -39,7 +39,6 @@ from temporal_plans.messages.services import (
     PodCommandResult,
     Pods,
     PodView,
-    Rollback,
     ServiceInput,
     ServiceStatus,
     Tasks,

@@ -1,0 +1,1 @@
+"""The tasks of packages, executed by a worker that has the credentials of their cluster."""
