@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -221,6 +221,28 @@ async def test_holders_are_known_once(served: Client, queue: str) -> None:
     assert (await status(served, digest)).holders == ("service/b",)
 
 
+async def test_a_put_keeps_it_for_another_day(served: Client, queue: str) -> None:
+    store, data = TemporalContents(served, task_queue=queue), noise(10, seed=14)
+    digest = await store.put(data)
+    first = (await status(served, digest)).kept_until
+    await store.put(data)
+    assert first < (await status(served, digest)).kept_until
+
+
+async def test_a_holder_is_not_taken_for_closed_on_its_first_day(
+    served: Client, queue: str
+) -> None:
+    """The first part of a content holds the others, and starts after them."""
+    data = noise(10, seed=15)
+    id = content_id(ContentStoreSuite.digest(data))
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    part = ContentPart.of(data, holder="never/started").but(next_check=past)
+    await served.start_workflow("Content", part, id=id, task_queue=queue)
+    await until(lambda: checks(served, id), lambda count: count == 1)
+    found = await status(served, ContentStoreSuite.digest(data))
+    assert found.holders == ("never/started",)
+
+
 async def test_the_activities(served: Client, queue: str) -> None:
     data = noise(10, seed=13)
     digest = await TemporalContents(served, task_queue=queue).put(data)
@@ -275,12 +297,14 @@ async def test_more_holders_than_fit_keep_it_open(served: Client, queue: str) ->
     handle = await served.start_workflow("Content", given, id=id, task_queue=queue)
     first = (await handle.describe()).run_id
     newest = served.get_workflow_handle(id)
+    kept_until = (await status(served, digest)).kept_until
     for i in range(8):
         await newest.signal("hold", ContentHolder(holder=f"service/x{i}" + "é" * 980))
         await status(served, digest)
     assert (await newest.describe()).run_id != first
     found = await status(served, digest)
     assert found.crowded
+    assert found.kept_until == kept_until
     assert set(long) <= set(found.holders)
     assert await TemporalContents(served, task_queue=queue).get(digest) == data
     for holder in found.holders:
@@ -339,13 +363,26 @@ async def lifetime(client: Client, workflow_id: str) -> timedelta:
     return described.close_time - described.start_time
 
 
+async def open_after(client: Client, workflow_id: str, kind: "EventType.ValueType") -> timedelta:
+    """Return how long a workflow was open after the last event of a kind, once it is closed."""
+    handle = client.get_workflow_handle(workflow_id)
+    await handle.result()
+    events = (await handle.fetch_history()).events
+    last = [event for event in events if event.event_type == kind][-1]
+    return events[-1].event_time.ToDatetime() - last.event_time.ToDatetime()
+
+
+A_DAY = timedelta(days=1)
+LITTLE = timedelta(hours=1)
+
+
 async def test_without_a_holder_it_ends_after_a_day(skipping: str, queue: str) -> None:
     async with skipping_client(skipping, queue) as client:
         store = TemporalContents(client, task_queue=queue)
         data = noise(100, seed=9)
         digest = await store.put(data)
         open_for = await lifetime(client, content_id(digest))
-        assert timedelta(days=1) <= open_for < timedelta(days=1, hours=1)
+        assert A_DAY <= open_for < A_DAY + LITTLE
         assert await store.get(digest) == data
         assert await store.put(data) == digest
         assert await store.get(digest) == data
@@ -377,7 +414,8 @@ async def test_a_held_one_is_open_until_a_day_after_its_release(skipping: str, q
         digest, holder = await held(client, queue, data)
         assert (await status(client, digest)).holders == (holder,)
         await TemporalContents(client, task_queue=queue).release(digest, holder)
-        assert await lifetime(client, wanted) >= timedelta(days=3 * 7 + 1)
+        released = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+        assert A_DAY <= await open_after(client, wanted, released) < A_DAY + LITTLE
 
 
 async def test_a_closed_holder_is_released(skipping: str, queue: str) -> None:
@@ -386,7 +424,8 @@ async def test_a_closed_holder_is_released(skipping: str, queue: str) -> None:
     async with skipping_client(skipping, queue, lambda id: id == wanted) as client:
         _, holder = await held(client, queue, data)
         await client.get_workflow_handle(holder).terminate()
-        assert await lifetime(client, wanted) >= timedelta(days=3 * 7 + 1)
+        checked = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+        assert A_DAY <= await open_after(client, wanted, checked) < A_DAY + LITTLE
 
 
 async def test_parts_end_after_their_first_part(skipping: str, queue: str) -> None:
