@@ -11,13 +11,16 @@ from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
 
 from builders.packages import package_files
 from pauses import until
+from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.mechanics.update_failures import refusal_of
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.installation import PackageDefinition, definition_of
 from temporal_plans.domain.plans.commands import Command, Outcome, Result
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code
+from temporal_plans.loading.packages.archive import write_archive
 from temporal_plans.loading.packages.reader import read_files
+from temporal_plans.messages.contents import ContentStatus, content_id
 from temporal_plans.messages.owners import OwnerResult, Rollback, StartPlan, UninstallRequest
 from temporal_plans.messages.packages import (
     InstanceInput,
@@ -69,11 +72,13 @@ parameters:
 """
 
 
-def definition(version: str = "1.0.0") -> PackageDefinition:
+async def stored(plans: Kit, version: str = "1.0.0") -> PackageDefinition:
+    """The package, in the content store."""
     files = package_files(OPERATOR.format(version=version), PARAMETERS)
     read = read_files(files, "store")
     assert not read.faults
-    return definition_of(read.package, f"{version.replace('.', '')}".ljust(64, "0"))
+    contents = content_store(plans.client, {}, task_queue=plans.queue)
+    return definition_of(read.package, await contents.put(write_archive(files)))
 
 
 class Store:
@@ -90,7 +95,10 @@ class Store:
 
     async def install(self, **more: Any) -> None:
         change = ChangeRequest(
-            package=definition(), instance="store", cluster=self._cluster.name, namespace="prod"
+            package=await stored(self._plans),
+            instance="store",
+            cluster=self._cluster.name,
+            namespace="prod",
         )
         await self._plans.client.start_workflow(
             "Instance",
@@ -182,7 +190,7 @@ async def test_an_installation_executes_its_tasks_and_records_their_objects(
 async def test_a_package_that_can_not_be_installed_is_refused_with_its_reasons(
     plans: Kit, store: Store
 ) -> None:
-    change = ChangeRequest(package=definition(), parameters={"SIZE": "big", "LIMIT": "1"})
+    change = ChangeRequest(package=await stored(plans), parameters={"SIZE": "big", "LIMIT": "1"})
     input = InstanceInput(name=store.name, change=change)
     handle = await plans.client.start_workflow(
         "Instance", input, id=f"service/{store.name}", task_queue=plans.queue
@@ -309,11 +317,11 @@ async def test_parameters_of_one_run_leave_the_configuration_alone(
 
 
 async def test_another_version_is_an_upgrade_and_a_rollback_is_one_as_well(
-    store: Store, cluster: ScriptedCluster
+    plans: Kit, store: Store
 ) -> None:
     await store.install()
     await store.reached("deploy", Status.COMPLETE)
-    newer = ChangeRequest(package=definition("1.1.0"))
+    newer = ChangeRequest(package=await stored(plans, "1.1.0"))
     preview: PackagePreview = await store.handle.query(
         "preview", InstanceInput(name=store.name, change=newer), result_type=PackagePreview
     )
@@ -372,3 +380,20 @@ async def test_nothing_is_lost_when_it_continues_as_new(
     assert (await store.status()).number == 11
     assert await store.inventory() == ["config", "server"]
     assert cluster.begun[-1].run.package.given == {"SIZE": "110"}
+
+
+async def test_the_package_of_a_configuration_is_held_until_the_uninstall(
+    plans: Kit, store: Store
+) -> None:
+    await store.install()
+    package = await stored(plans)
+    content = plans.client.get_workflow_handle(content_id(package.content))
+
+    async def holders() -> tuple[str, ...]:
+        answer: ContentStatus = await content.query("status", result_type=ContentStatus)
+        return answer.holders
+
+    await until(holders, lambda found: store.handle.id in found)
+    await store.handle.execute_update("uninstall", UninstallRequest())
+    await store.handle.result()
+    assert store.handle.id not in await holders()

@@ -144,9 +144,10 @@ class InstanceState(CompactValue):
     """The state that an Instance carries over when it continues as new.
 
     ``uids`` are the ids of the newest runs of its plans, by plan; ``inventory`` are the objects
-    that it has in its cluster, in the order in which they were first applied; ``rejected`` are the
-    reasons for which the newest configuration was refused; ``volumes`` and ``force`` are those of
-    the request to uninstall it.
+    that it has in its cluster, in the order in which they were first applied; ``held`` are
+    the digests that it holds in the content store; ``rejected`` are the reasons for which the
+    newest configuration was refused; ``volumes`` and ``force`` are those of the request to
+    uninstall it.
     """
 
     owner: OwnerState = OwnerState()
@@ -154,6 +155,7 @@ class InstanceState(CompactValue):
     target: str = ""
     uids: dict[str, str] = {}
     inventory: tuple[ObjectRef, ...] = ()
+    held: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
     volumes: bool = False
     force: bool = False

@@ -31,6 +31,7 @@ from temporal_plans.messages.owners import (
 from temporal_plans.messages.packages import InstanceInput, InstanceState
 from temporal_plans.messages.plans import PlanInput, PlanReport
 from temporal_plans.workflows.mechanics.externs import require_plugin
+from temporal_plans.workflows.packages.contents import HeldContents
 from temporal_plans.workflows.packages.deploying import Deploying
 from temporal_plans.workflows.packages.inventory import InventoryMessages
 from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal
@@ -59,6 +60,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._reported = not self._installs
         self._uids = dict(state.uids)
         self.init_owner(state.owner, priorities={})
+        self._contents = HeldContents(state.held, self.changed, self.record_problem)
         self._plan_inputs = InstancePlans(input.name, self._configs, self._uids)
         if self._installs:
             self._accept_first(input)
@@ -78,6 +80,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             text = "this package can't be installed:\n" + str(self._refusal)
             raise refusal_error(self._refusal, text=text, type="InvalidService")
         await self.run_until_uninstalled()
+        await self._contents.release_all()
         return OwnerResult(name=self.owner_name, log=self.log.log, runs=self.plans.runs.history)
 
     # --- hooks: values ---
@@ -112,6 +115,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             target=self._configs.target.id,
             uids=self._uids,
             inventory=tuple(self._inventory.values()),
+            held=tuple(sorted(self._contents.held)),
             rejected=self._rejected,
             volumes=self._volumes,
             force=self._force,
@@ -120,7 +124,12 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
 
     # --- hooks: events ---
 
+    @property
+    def nothing_under_way(self) -> bool:
+        return self._contents.idle
+
     def advance(self, now: datetime) -> None:
+        self._contents.keep({one.installation.package.content for one in self._configs.all})
         if self.uninstalling:
             self.ensure_running(CLEANUP, "the uninstall is retried")
 
