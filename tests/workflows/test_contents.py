@@ -272,6 +272,7 @@ async def test_malformed_signals(served: Client, queue: str) -> None:
     data = noise(10, seed=7)
     digest = await store.put(data)
     handle = served.get_workflow_handle(content_id(digest))
+    kept_until = (await status(served, digest)).kept_until
     bad: list[Any] = [{"holdr": "x"}, {"holder": 1}, {"holder": "x" * 2000}, [], None, "x", 1]
     for signal in ("hold", "release", "nonsense"):
         for value in bad:
@@ -281,10 +282,32 @@ async def test_malformed_signals(served: Client, queue: str) -> None:
         await handle.signal(signal)
         await handle.signal(signal, args=[1, 2])
     await store.hold(digest, "service/a")
-    assert (await status(served, digest)).holders == ("service/a",)
+    found = await status(served, digest)
+    assert (found.holders, found.kept_until) == (("service/a",), kept_until)
     assert await store.get(digest) == data
     described = (await handle.describe()).raw_description
     assert described.pending_workflow_task.attempt < 2
+
+
+async def test_a_content_with_too_many_holders_does_not_end(served: Client, queue: str) -> None:
+    data = noise(10, seed=16)
+    id = content_id(ContentStoreSuite.digest(data))
+    given = ContentPart.of(data).but(crowded=True, kept_until=datetime(2026, 1, 1, tzinfo=UTC))
+    handle = await served.start_workflow("Content", given, id=id, task_queue=queue)
+    assert (await status(served, ContentStoreSuite.digest(data))).holders == ()
+    assert (await handle.describe()).status is WorkflowExecutionStatus.RUNNING
+
+
+LATER = datetime(2099, 1, 1, tzinfo=UTC)
+
+
+async def carried(client: Client, workflow_id: str) -> ContentPart:
+    """Return the input of a content's newest run."""
+    began = await beginning_of(client, workflow_id)
+    assert began is not None
+    [part] = await client.data_converter.decode(began.input.payloads, [ContentPart])
+    assert isinstance(part, ContentPart)
+    return part
 
 
 async def test_more_holders_than_fit_keep_it_open(served: Client, queue: str) -> None:
@@ -292,7 +315,7 @@ async def test_more_holders_than_fit_keep_it_open(served: Client, queue: str) ->
     data = noise(PART_SIZE, seed=8)
     digest = ContentStoreSuite.digest(data)
     long = [f"service/{i:04}" + "é" * 980 for i in range(HOLDERS_SIZE_LIMIT // 5900)]
-    given = ContentPart.of(data).but(holders=tuple(long), history_limit=20)
+    given = ContentPart.of(data).but(holders=tuple(long), history_limit=20, next_check=LATER)
     id = content_id(digest)
     handle = await served.start_workflow("Content", given, id=id, task_queue=queue)
     first = (await handle.describe()).run_id
@@ -305,6 +328,7 @@ async def test_more_holders_than_fit_keep_it_open(served: Client, queue: str) ->
     found = await status(served, digest)
     assert found.crowded
     assert found.kept_until == kept_until
+    assert (await carried(served, id)).next_check == LATER
     assert set(long) <= set(found.holders)
     assert await TemporalContents(served, task_queue=queue).get(digest) == data
     for holder in found.holders:
