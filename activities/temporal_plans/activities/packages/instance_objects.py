@@ -1,5 +1,6 @@
 """The objects of an instance in its cluster: claimed, applied with their anchor, and deleted."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -17,6 +18,8 @@ from temporal_plans.domain.packages.field_managers import migrated_managers
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.manifests import group_kind, name_of, part
 from temporal_plans.domain.packages.removed_versions import raised
+
+_log = logging.getLogger(__name__)
 
 
 class InstanceObjects:
@@ -42,6 +45,12 @@ class InstanceObjects:
         found: list[Object] = []
         for manifest in manifests:
             made = raised(manifest)
+            if made["apiVersion"] != manifest["apiVersion"]:
+                _log.warning(
+                    "%s in %s was removed from Kubernetes; it is applied in %s (package %s)",
+                    *(made["kind"], manifest["apiVersion"], made["apiVersion"]),
+                    self._origin.operator,
+                )
             if problem := _problem(made):
                 raise TaskProblem(problem)
             namespaced = await self._cluster.namespaced(made)
