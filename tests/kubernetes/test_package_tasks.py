@@ -3,54 +3,18 @@
 import asyncio
 import base64
 import copy
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kubernetes.control_plane import ControlPlane
 from kubernetes.manifests import config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
-from kubernetes.package_steps import Object, Steps, task
+from kubernetes.package_steps import DONE, Object, Steps, ended, failed, task
 from kubernetes.stages import PodFate
 from pauses import until
-from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
-from temporal_plans.messages.packages import TasksInput, TasksOutcome, TasksResult
-
-PLACE = "deploy.phase.step.task: "
-
-
-@pytest.fixture
-async def connection(control_plane: ControlPlane) -> AsyncIterator[ClusterConnection]:
-    kubeconfig = control_plane.credentials.kubeconfig("admin")
-    async with ClusterConnection(ClusterAccess("tests", kubeconfig)) as connection:
-        yield connection
-
-
-@pytest.fixture
-def steps(connection: ClusterConnection, namespace: Namespace) -> Steps:
-    return Steps(connection, namespace.name)
-
-
-DONE = TasksResult(outcome=TasksOutcome.DONE, done=("task",))
-
-
-async def ended(steps: Steps, order: TasksInput) -> TasksResult:
-    """Execute a step, as its workflow does, until it no longer waits."""
-    result = await steps.execute(order)
-    while result.outcome is TasksOutcome.WAITING:
-        assert result.about is not None
-        assert result.reason.startswith(f"{result.about}: ")
-        result = await steps.execute(order.but(shown=result.reason))
-    return result
-
-
-def failed(result: TasksResult, outcome: TasksOutcome = TasksOutcome.FAILED) -> str:
-    """The reason of a task that failed, without its place."""
-    assert result.outcome is outcome, result
-    assert result.reason.startswith(PLACE)
-    return result.reason.removeprefix(PLACE)
+from temporal_plans.messages.packages import TasksInput, TasksOutcome
 
 
 async def test_what_is_applied_is_marked_recorded_and_becomes_healthy(

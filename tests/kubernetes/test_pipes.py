@@ -12,7 +12,8 @@ from kubernetes.package_steps import Object, Steps, task
 from kubernetes.pipe_cluster import Killed, MakingConnection
 from kubernetes.stages import LABEL, PodFate
 from pauses import until
-from temporal_plans.activities.kubernetes.connection import ClusterAccess, ClusterConnection
+from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.messages.packages import TasksInput, TasksOutcome, TasksResult
 
 DONE = TasksResult(outcome=TasksOutcome.DONE, done=("task",))
