@@ -43,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-inputs", type=int, default=320, help="malformed inputs to workflows (default: 320)"
     )
+    parser.addoption(
+        "--kills",
+        type=int,
+        default=2,
+        help="moments at which each process of an installed package is killed (default: 2)",
+    )
     parser.addoption("--fuzz-seed", type=int, default=1, help="which malformed inputs")
 
 

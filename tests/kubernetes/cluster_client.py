@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +11,11 @@ from typing import Any, NamedTuple, cast
 from kubernetes_asyncio.client import ApiClient, CoreV1Api, VersionApi
 from kubernetes_asyncio.client.exceptions import ApiException
 from kubernetes_asyncio.dynamic import DynamicClient
+from kubernetes_asyncio.dynamic.resource import Resource
 from kubernetes_asyncio.stream import WsApiClient
 from kubernetes_asyncio.stream.ws_client import ERROR_CHANNEL, STDERR_CHANNEL, STDOUT_CHANNEL
 
+from kubernetes.listing import Identity, identity, listed
 from temporal_plans.activities.kubernetes.api_client import api_client
 
 MANAGER = "tests"
@@ -84,6 +86,15 @@ class ClusterClient:
         answer = await resource.get(namespace=namespace, label_selector=labels)
         return cast(list[Object], answer.to_dict()["items"])
 
+    async def everything(self) -> dict[Identity, Object]:
+        """Return all objects of all kinds, in all namespaces, by what identifies them."""
+        await self._dynamic.resources.invalidate_cache()  # kinds come and go
+        found: dict[Identity, Object] = {}
+        for (group, kind), resource in listed(await self._all_resources()).items():
+            for one in (await resource.get()).to_dict()["items"]:
+                found[identity(group, {**one, "kind": kind})] = one
+        return found
+
     async def delete(
         self, version: str, kind: str, name: str, namespace: str | None = None
     ) -> None:
@@ -107,6 +118,10 @@ class ClusterClient:
                     streams[channel] = streams.get(channel, b"") + content
         ended = json.loads(streams[ERROR_CHANNEL])
         return Executed(_exit_code(ended), streams[STDOUT_CHANNEL], streams[STDERR_CHANNEL])
+
+    async def _all_resources(self) -> Sequence[Any]:
+        found: Any = await self._dynamic.resources.search()
+        return [one for one in found if type(one) is Resource]  # others are lists of each
 
     async def _resource(self, version: str, kind: str) -> Any:
         return await self._dynamic.resources.get(api_version=version, kind=kind)

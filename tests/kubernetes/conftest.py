@@ -9,6 +9,7 @@ from kubernetes.cluster_client import ClusterClient
 from kubernetes.control_plane import ControlPlane, running_control_plane
 from kubernetes.namespaces import Namespace
 from kubernetes.package_steps import Steps
+from kubernetes.place import Place, running_place
 from process_logs import add_logs
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.cluster import Cluster, connected
@@ -31,6 +32,13 @@ def pytest_runtest_setup() -> None:
 async def control_plane() -> AsyncIterator[ControlPlane]:
     async with running_control_plane(PROGRAMS) as plane:
         yield plane
+
+
+@pytest.fixture(scope="session")
+async def place(control_plane: ControlPlane) -> AsyncIterator[Place]:
+    """Temporal and the shipped worker, in processes of their own."""
+    async with running_place(control_plane) as place:
+        yield place
 
 
 @pytest.fixture
@@ -72,7 +80,8 @@ def steps(connection: ClusterConnection, namespace: Namespace) -> Steps:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test shows what the processes of the control plane printed last."""
+    """A failed test shows what the processes printed last."""
     report = yield
     add_logs(report, item, ControlPlane)
+    add_logs(report, item, Place)
     return report

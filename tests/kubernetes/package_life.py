@@ -1,0 +1,114 @@
+"""The life of a package: installed, changed, upgraded, rolled back and uninstalled, with everything
+in the cluster counted before and after."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kubernetes.installed import Installed, readable
+from kubernetes.listing import Identity
+from kubernetes.place import Place
+from pauses import until
+from temporal_plans.domain.packages.package import OPERATOR_FILE
+from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.loading.packages.nested import load_tree
+
+CLAIM = "PersistentVolumeClaim"
+
+
+@dataclass(frozen=True)
+class Life:
+    """What happens to a package. ``changes`` is one change for each plan that a change of
+    parameters starts, by that plan; ``endless`` are those that run until they are stopped;
+    ``starts`` are plans that people start; ``files`` is what its Pipe tasks read; ``claims`` are
+    the claims that stay, with ``{name}``; ``nested`` are services of nested packages, which are
+    uninstalled after it."""
+
+    folder: Path
+    changes: Mapping[str, Mapping[str, str]]
+    upgrade: str = "deploy"
+    endless: frozenset[str] = frozenset()
+    starts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
+
+
+def triggers(folder: Path) -> set[str]:
+    """Return all plans that a change of parameters of a package starts."""
+    package = load_tree(folder).root.package
+    names = package.operator.plans
+    default = "update" if "update" in names else "deploy"
+    return {parameter.trigger or default for parameter in package.parameters}
+
+
+def newer(folder: Path, target: Path) -> Path:
+    """Return a copy of a package with a higher version."""
+    shutil.copytree(folder, target)
+    operator = target / OPERATOR_FILE
+    text, count = re.subn(
+        r"(?m)^operatorVersion:.*$", 'operatorVersion: "99.0.0"', operator.read_text()
+    )
+    assert count == 1
+    operator.write_text(text)
+    return target
+
+
+async def live(place: Place, installed: Installed, life: Life, folder: Path) -> None:
+    """Lead the life of a package. ``folder`` is for copies."""
+    assert set(life.changes) == triggers(life.folder), "a trigger is not tried"
+    place.make_files(life.files, "made once")
+    before = await place.everything()
+
+    assert await installed.deployed(life.folder, life.given) == "deploy"
+    await installed.until_ready()
+    for plan, change in life.changes.items():
+        if plan in life.endless:
+            await _stopped(installed, plan, change)
+        else:
+            assert await installed.deployed(parameters=change) == plan
+    for plan in life.starts:
+        await installed.start(plan)
+    config = (await (await place.client()).instance(installed.name)).config_id
+    assert await installed.deployed(newer(life.folder, folder / "newer")) == life.upgrade
+    await installed.roll_back(config)
+
+    ended = await installed.uninstall()
+    for name in life.nested:
+        child = Installed(place, name.format(name=installed.name), installed.namespace)
+        if await (await place.client()).content_of(child.name):
+            await child.uninstall()
+    left = await _left(place, before)
+    wanted = {name.format(name=installed.name) for name in life.claims}
+    assert {each.name for each in left if each.kind == CLAIM} == wanted, readable(ended)
+    remains = [str(each) for each in left if each.kind != CLAIM]
+    assert not remains, f"{remains} are left by:\n{readable(ended)}"
+    text = readable(ended)
+    assert all(name in text for name in wanted), f"a claim that stays is not named:\n{text}"
+
+
+async def _stopped(installed: Installed, plan: str, change: Mapping[str, str]) -> None:
+    """A change that packages guard by a plan that does not end: it is given up by ``stop``."""
+    await installed.deploy(parameters=change)
+    await installed.until_status(plan, Status.STARTED)
+    await installed.order(plan, Verb.STOP)
+
+
+async def _left(place: Place, before: Mapping[Identity, object]) -> set[Identity]:
+    """Return what was not there before, when all has gone that goes."""
+
+    async def look() -> set[Identity]:
+        return set(await place.everything()) - set(before)
+
+    async def settled() -> set[Identity]:
+        found = await look()
+        return {each for each in found if each.kind != CLAIM}
+
+    with suppress(AssertionError):  # the caller names what is left
+        await until(settled, lambda found: not found, patience=30)
+    return await look()

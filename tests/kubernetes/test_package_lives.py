@@ -1,0 +1,152 @@
+"""Packages are installed, changed, upgraded, rolled back and uninstalled on a real API server, by
+the shipped worker."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from kubernetes_asyncio.client.exceptions import ApiException
+
+from acceptance.histories import assert_all_replays
+from kubernetes.cluster_client import Object
+from kubernetes.control_plane import ControlPlane
+from kubernetes.installed import Installed
+from kubernetes.namespaces import Namespace
+from kubernetes.package_life import Life, live
+from kubernetes.place import Place
+from pauses import until
+
+ROOT = Path(__file__).parents[2]
+CORPUS = Path(os.environ.get("TEMPORAL_PLANS_CORPUS", ROOT / "../shared/corpus")) / "kudo"
+STORE = ROOT / "examples" / "packages" / "store"
+
+OWN = {
+    "store": Life(
+        STORE,
+        {
+            "update": {"MEMORY": "512Mi"},
+            "metrics": {"METRICS": "true"},
+            "backup": {"BACKUP": "nightly"},
+            "restore": {"RESTORE": "nightly"},
+        },
+        upgrade="upgrade",
+        starts=("backup", "restore"),
+        files=("/generated/password",),
+        claims=("data-{name}-0", "data-{name}-1", "data-{name}-2"),
+        nested=("{name}-cache",),
+    ),
+}
+FOUND = {
+    "cowsay": Life(CORPUS / "cowsay", {"deploy": {"replicas": "2"}}, files=("/tmp/index.html",)),
+    "first-operator": Life(CORPUS / "first-operator", {"deploy": {"replicas": "4"}}),
+    "kafka": Life(
+        CORPUS / "kafka",
+        {
+            "update-instance": {"BROKER_MEM": "1024Mi"},
+            "service-monitor": {"ADD_SERVICE_MONITOR": "true"},
+            "external-access": {"EXTERNAL_ADVERTISED_LISTENER": "true"},
+            "mirrormaker": {"MIRROR_MAKER_ENABLED": "true"},
+            "kafka-connect": {"KAFKA_CONNECT_ENABLED": "true"},
+            "cruise-control": {"ENABLE_CRUISE_CONTROL": "true"},
+            "user-workload": {"RUN_USER_WORKLOAD": "true"},
+            "not-allowed": {"DISK_SIZE": "6Gi"},
+            "deploy": {"COMPRESSION_TYPE": "gzip"},
+        },
+        files=("/tmp/tls.key", "/tmp/tls.crt"),
+        claims=tuple(f"{{name}}-datadir-{{name}}-kafka-{number}" for number in range(3)),
+    ),
+    "mysql": Life(
+        CORPUS / "mysql",
+        {
+            "deploy": {"PASSWORD": "another"},
+            "backup": {"BACKUP_FILE": "nightly.sql"},
+            "restore": {"RESTORE_FILE": "nightly.sql"},
+        },
+        starts=("backup", "restore"),
+    ),
+    "rabbitmq": Life(
+        CORPUS / "rabbitmq",
+        {"deploy": {"MEMORY": "256Mi"}, "not-allowed": {"DISK_SIZE": "2Gi"}},
+        endless=frozenset({"not-allowed"}),
+    ),
+    "zookeeper": Life(
+        CORPUS / "zookeeper",
+        {"deploy": {"MEMORY": "512Mi"}, "not-allowed": {"DISK_SIZE": "6Gi"}},
+        endless=frozenset({"not-allowed"}),
+        starts=("validation",),
+    ),
+}
+
+SERVICE_MONITOR: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "names": {
+            "kind": "ServiceMonitor",
+            "listKind": "ServiceMonitorList",
+            "plural": "servicemonitors",
+            "singular": "servicemonitor",
+        },
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+"""Without rules for its objects: whether they make sense is not what is tried here."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def replays(place: Place) -> AsyncIterator[None]:
+    """When all is over, everything that happened here replays."""
+    yield
+    await assert_all_replays(place.server.address)
+
+
+@pytest.fixture
+def installed(place: Place, namespace: Namespace, request: pytest.FixtureRequest) -> Installed:
+    return Installed(place, f"it-{namespace.name}", namespace.name)
+
+
+@pytest.mark.parametrize("life", OWN.values(), ids=OWN)
+async def test_our_packages(place: Place, installed: Installed, life: Life, tmp_path: Path) -> None:
+    await live(place, installed, life, tmp_path)
+
+
+@pytest.fixture(scope="module")
+async def monitors(control_plane: ControlPlane) -> AsyncIterator[None]:
+    """The kind ServiceMonitor, which a package needs and does not bring."""
+    async with control_plane.client() as cluster:
+        await cluster.apply(SERVICE_MONITOR)
+
+        async def served() -> bool:
+            with suppress(ApiException):
+                return await cluster.list("monitoring.coreos.com/v1", "ServiceMonitor", "") == []
+            return False
+
+        await until(served)
+        yield
+        name = SERVICE_MONITOR["metadata"]["name"]
+        await cluster.delete("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here (TEMPORAL_PLANS_CORPUS)")
+@pytest.mark.parametrize("life", FOUND.values(), ids=FOUND)
+async def test_packages_from_the_field(
+    place: Place, installed: Installed, monitors: None, life: Life, tmp_path: Path
+) -> None:
+    await live(place, installed, life, tmp_path)
