@@ -127,9 +127,15 @@ class Installed:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{readable(await self.view(plan))}") from None
 
-    async def until_status(self, plan: str, status: Status) -> None:
-        """Wait until the newest run of a plan has a status."""
-        await until(lambda: self.runs(plan), lambda found: found and found[-1].status is status)
+    async def until_status(self, plan: str, status: Status, *, config: int = 0) -> None:
+        """Wait until the newest run of a plan, of a configuration, has a status."""
+
+        def reached(found: Sequence[RunRecord]) -> bool:
+            if not found or (config and found[-1].config != config):
+                return False
+            return found[-1].status is status
+
+        await until(lambda: self.runs(plan), reached)
 
     async def until_ready(self) -> None:
         """Wait until the instance says that all its objects are healthy."""

@@ -23,7 +23,8 @@ CLAIM = "PersistentVolumeClaim"
 @dataclass(frozen=True)
 class Life:
     """What happens to a package. ``changes`` is one change for each plan that a change of
-    parameters starts, by that plan; ``endless`` are those that run until they are stopped;
+    parameters starts, by that plan; ``guarding`` are those that only keep a change from objects that
+    can't have it, so that it is taken back; ``endless`` are those that run until they are stopped;
     ``starts`` are plans that people start; ``files`` is what its Pipe tasks read; ``claims`` are
     the claims that stay, with ``{name}``; ``nested`` are services of nested packages, which are
     uninstalled after it."""
@@ -31,6 +32,7 @@ class Life:
     folder: Path
     changes: Mapping[str, Mapping[str, str]]
     upgrade: str = "deploy"
+    guarding: frozenset[str] = frozenset()
     endless: frozenset[str] = frozenset()
     starts: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -68,10 +70,9 @@ async def live(place: Place, installed: Installed, life: Life, folder: Path) -> 
     assert await installed.deployed(life.folder, life.given) == "deploy"
     await installed.until_ready()
     for plan, change in life.changes.items():
-        if plan in life.endless:
-            await _stopped(installed, plan, change)
-        else:
-            assert await installed.deployed(parameters=change) == plan
+        await _change(installed, life, plan, change)
+        if plan in life.guarding:
+            await _change(installed, life, plan, dict.fromkeys(change))
     for plan in life.starts:
         await installed.start(plan)
     config = (await (await place.client()).instance(installed.name)).config_id
@@ -92,10 +93,16 @@ async def live(place: Place, installed: Installed, life: Life, folder: Path) -> 
     assert all(name in text for name in wanted), f"a claim that stays is not named:\n{text}"
 
 
-async def _stopped(installed: Installed, plan: str, change: Mapping[str, str]) -> None:
-    """A change that packages guard by a plan that does not end: it is given up by ``stop``."""
-    await installed.deploy(parameters=change)
-    await installed.until_status(plan, Status.STARTED)
+async def _change(
+    installed: Installed, life: Life, plan: str, change: Mapping[str, str | None]
+) -> None:
+    """A change of parameters, to its end; where its plan has none, until that is stopped."""
+    if plan not in life.endless:
+        assert await installed.deployed(parameters=change) == plan
+        return
+    answer = await installed.deploy(parameters=change)
+    assert answer.plan.rpartition("/")[2] == plan
+    await installed.until_status(plan, Status.STARTED, config=answer.number)
     await installed.order(plan, Verb.STOP)
 
 

@@ -179,7 +179,7 @@ async def test_a_parameter_changes_an_object(
     installed: Installed, namespace: Namespace, tmp_path: Path,
     template: str, version: str, kind: str, looked: Any, before: Any, after: Any,
 ) -> None:  # fmt: skip
-    await installed.deployed(package(tmp_path, {"templates/app.yaml": template}, deploy="app"))
+    await installed.deployed(package(tmp_path, {"folder/app.yaml": template}, deploy="app"))
     first = await namespace.until(version, kind, installed.name, bool)
     assert looked(first) == before
     await installed.deployed(parameters={"VALUE": "two"})

@@ -1,4 +1,4 @@
-"""``kill -9`` of the worker, of the Temporal server and of the API server during an installation and
+"""``kill -9`` of the worker, the Temporal server and the API server during an installation and
 a change: everything is done once, by the run whose turn it is."""
 
 import asyncio

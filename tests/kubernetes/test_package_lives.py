@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 CORPUS = Path(os.environ.get("TEMPORAL_PLANS_CORPUS", ROOT / "../shared/corpus")) / "kudo"
 STORE = ROOT / "examples" / "packages" / "store"
 
+NOT_ALLOWED = frozenset({"not-allowed"})
+
 OWN = {
     "store": Life(
         STORE,
@@ -54,6 +56,7 @@ FOUND = {
             "not-allowed": {"DISK_SIZE": "6Gi"},
             "deploy": {"COMPRESSION_TYPE": "gzip"},
         },
+        guarding=NOT_ALLOWED,
         files=("/tmp/tls.key", "/tmp/tls.crt"),
         claims=tuple(f"{{name}}-datadir-{{name}}-kafka-{number}" for number in range(3)),
     ),
@@ -69,13 +72,17 @@ FOUND = {
     "rabbitmq": Life(
         CORPUS / "rabbitmq",
         {"deploy": {"MEMORY": "256Mi"}, "not-allowed": {"DISK_SIZE": "2Gi"}},
-        endless=frozenset({"not-allowed"}),
+        guarding=NOT_ALLOWED,
+        endless=NOT_ALLOWED,
+        claims=tuple(f"data-{{name}}-rabbitmq-{number}" for number in range(3)),
     ),
     "zookeeper": Life(
         CORPUS / "zookeeper",
         {"deploy": {"MEMORY": "512Mi"}, "not-allowed": {"DISK_SIZE": "6Gi"}},
-        endless=frozenset({"not-allowed"}),
+        guarding=NOT_ALLOWED,
+        endless=NOT_ALLOWED,
         starts=("validation",),
+        claims=tuple(f"{{name}}-datadir-{{name}}-zookeeper-{number}" for number in range(3)),
     ),
 }
 
