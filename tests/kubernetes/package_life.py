@@ -5,7 +5,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from kubernetes.installed import Installed, readable
@@ -38,7 +38,6 @@ class Life:
     files: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
-    given: Mapping[str, str] = field(default_factory=dict)
 
 
 def triggers(folder: Path) -> set[str]:
@@ -67,7 +66,7 @@ async def live(place: Place, installed: Installed, life: Life, folder: Path) -> 
     place.make_files(life.files, "made once")
     before = await place.everything()
 
-    assert await installed.deployed(life.folder, life.given) == "deploy"
+    assert await installed.deployed(life.folder) == "deploy"
     await installed.until_ready()
     for plan, change in life.changes.items():
         await _change(installed, life, plan, change)

@@ -4,7 +4,7 @@ a change: everything is done once, by the run whose turn it is."""
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -106,7 +106,7 @@ def _run(live: Object) -> str:
 
 
 @asynccontextmanager
-async def changing_files(place: Place, files: tuple[str, ...]) -> AsyncIterator[None]:
+async def changing_files(place: Place, files: tuple[str, ...]) -> AsyncGenerator[None, None]:
     """What pods make is another thing every time that it is read."""
 
     async def change() -> None:
@@ -143,7 +143,7 @@ async def kill(place: Place, victim: str, seconds: float) -> None:
 async def test_everything_is_done_once(
     place: Place, cluster: ClusterClient, victim: str, request: pytest.FixtureRequest
 ) -> None:
-    kills: int = request.config.getoption("--kills")
+    kills = int(request.config.getoption("--kills") or 0)
     for number in range((kills + 1) // 2):
         chance = random.Random(f"{victim} {number}")
         namespace = await Namespace.made(cluster)
