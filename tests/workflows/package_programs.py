@@ -84,7 +84,8 @@ def object_of(namespace: str, task: str) -> ObjectRef:
 
 @asynccontextmanager
 async def scripted_cluster(client: Client) -> AsyncGenerator[ScriptedCluster]:
-    """A cluster of its own name, with a worker."""
+    """A cluster of its own name, with a worker; the client has no plugin, which would add the
+    activities of a real one."""
     cluster = ScriptedCluster(client, f"cluster-{uuid4()}")
     async with Worker(
         client,

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
 from builders.packages import package_files
 from pauses import until
@@ -153,8 +153,8 @@ class Store:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def cluster(plans: Kit) -> AsyncIterator[ScriptedCluster]:
-    async with scripted_cluster(plans.client) as made:
+async def cluster(client: Client) -> AsyncIterator[ScriptedCluster]:
+    async with scripted_cluster(client) as made:
         yield made
 
 
