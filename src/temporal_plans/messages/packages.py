@@ -100,6 +100,28 @@ class RecordObjects(CompressibleValue):
     objects: tuple[ObjectRef, ...] = Field(max_length=OBJECTS_LIMIT)
 
 
+class PrepareInstallation(CompressibleValue):
+    """Input of the activity ``prepare_installation``. ``kubernetes_version`` is the lowest version
+    that the package works with, empty for any. ``namespace_manifest`` is the key of the template of
+    the namespace, empty for a plain one; the namespace is created only with ``create_namespace``,
+    and one that exists is never changed."""
+
+    package: InstalledPackage
+    kubernetes_version: str = Field(default="", max_length=300)
+    namespace_manifest: str = Field(default="", max_length=4000)
+    create_namespace: bool = False
+
+
+class Preparation(CompactValue):
+    """Result of ``prepare_installation``: the package can be installed when both are empty.
+
+    ``problems`` do not pass by themselves; ``waits_for`` is why to ask again after a back-off.
+    """
+
+    problems: tuple[Reason, ...] = ()
+    waits_for: str = Field(default="", max_length=2000)
+
+
 class Recorded(CompactValue):
     """Answer of ``record_objects``: the number of objects that the instance has now."""
 
@@ -164,9 +186,9 @@ class InstanceState(CompactValue):
 class InstanceStatus(OwnerStatus):
     """Answer of the Instance's query ``status``. ``version`` is that of the package, as people read
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
-    of all plans that people may start."""
+    of all plans that people may start; those that never ran have records with the run 0."""
 
-    content: Literal["service", "package"] = "package"
+    content: Literal["package"]  # without a default, which would not be written
     package: str
     version: str
     instance: str

@@ -6,7 +6,7 @@ worker made from it the workflows, the activities, the guard, and the developer'
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 from temporalio.client import Client
@@ -19,6 +19,8 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporal_plans.activities.contents.cached_contents import CachedContents
 from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.contents.holds import ContentActivities
+from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.mechanics.secrets import SecretProvider
 from temporal_plans.activities.owners.plans import PlanActivities
 from temporal_plans.activities.owners.scheduled import ScheduledActivities, ScheduledIntervals
 from temporal_plans.activities.pools.backend import Placement
@@ -33,6 +35,7 @@ from temporal_plans.domain.services.change_check import ConfigValidator
 from temporal_plans.domain.services.plan_customizer import PlanCustomizer
 from temporal_plans.domain.services.recovery.book import Recoverer
 from temporal_plans.domain.values.model import build_all
+from temporal_plans.worker.clusters import ServedClusters
 from temporal_plans.worker.sdk.evictions import Evictions
 from temporal_plans.worker.sdk.interruption import raise_activation_timeout
 from temporal_plans.worker.sdk.payload_contexts import reads_contexts
@@ -53,6 +56,9 @@ from temporal_plans.workflows.pools.pool import PoolWorkflow
 from temporal_plans.workflows.services.rules import EXTERN as rules_extern
 from temporal_plans.workflows.services.rules import ServiceRules
 from temporal_plans.workflows.services.service import Service
+
+if TYPE_CHECKING:  # the extra ``kubernetes`` may be missing
+    from temporal_plans.activities.packages.tasks.execution import TaskKind
 
 WORKFLOWS: tuple[type, ...] = (
     Plan,
@@ -95,6 +101,9 @@ class PlansPlugin(SimplePlugin):
     ``placement`` makes the placement that reserves resources for pods; by default the pools of
     agents. ``guard`` keeps invalid messages from blocking workflows; ``unknown`` makes unknown
     workflow types fail at once: switch it off for a worker with a dynamic workflow of its own.
+    ``clusters`` are those that a worker on the queue ``kubernetes/NAME`` reaches (needs the extra
+    ``kubernetes``), with the providers of ``secrets`` for the parameters of packages;
+    ``task_kinds`` execute tasks of the developer's own kinds there, by name.
     Tests shorten the ``settings`` of the engine and the ``intervals`` of activities.
 
     Raises ValueError for a name that is built in, and for an extension that is not a function.
@@ -112,6 +121,9 @@ class PlansPlugin(SimplePlugin):
         placement: PlacementFactory = PoolPlacement,
         guard: bool = True,
         unknown: bool = True,
+        clusters: Sequence[ClusterAccess] = (),
+        secrets: Sequence[SecretProvider] = (),
+        task_kinds: "Mapping[str, TaskKind] | None" = None,
         settings: EngineSettings | None = None,
         intervals: ActivityIntervals = ActivityIntervals(),
     ) -> None:
@@ -126,6 +138,7 @@ class PlansPlugin(SimplePlugin):
             config_validators=tuple(config_validators),
         )
         _check(registry, rules)
+        self._clusters = ServedClusters(clusters, secrets, dict(task_kinds or {}))
         build_all()
         self._rules = rules
         self._placement = placement
@@ -147,7 +160,10 @@ class PlansPlugin(SimplePlugin):
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """Add the activities, which need the worker's client, and patch the SDK's runners."""
+        """Add the activities, which need the worker's client, and patch the SDK's runners. A worker
+        of a cluster has the activities of that cluster alone."""
+        if self._clusters.serves(config.get("task_queue", "")):
+            return self._clusters.configure(config)
         config = super().configure_worker(config)
         client = config.get("client")
         if client is not None:
@@ -178,6 +194,10 @@ class PlansPlugin(SimplePlugin):
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
         """Run the worker, and let patches evict its runs meanwhile."""
+        if self._clusters.serves(worker.task_queue):
+            async with self._clusters.connection(worker.task_queue):
+                await next(worker)
+            return
         raise_activation_timeout(worker)
         with self._evictions.of(worker):
             await super().run_worker(worker, next)

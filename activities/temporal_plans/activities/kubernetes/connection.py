@@ -5,20 +5,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
+from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.cluster import Cluster, connected
 from temporal_plans.activities.kubernetes.errors import ClusterError
-
-
-@dataclass(frozen=True)
-class ClusterAccess:
-    """How a process reaches a cluster. Without ``kubeconfig`` by the service account of its pod, or
-    as the machine's own kubeconfig says."""
-
-    name: str
-    kubeconfig: Path | None = None
-    context: str | None = None
 
 
 @dataclass

@@ -12,6 +12,14 @@ def is_version(text: str) -> bool:
     return _VERSION.fullmatch(text) is not None
 
 
+def is_older(found: str, needed: str) -> bool:
+    """Return whether a version is below another one by its first two numbers: ``v1.24.9`` is below
+    ``1.25.3``, and ``1.25.0`` is not. A text that is no version is never below."""
+    pair = [_VERSION.match(text) for text in (found, needed)]
+    first, second = [(int(one[1]), int(one[2] or 0)) if one else None for one in pair]
+    return first is not None and second is not None and first < second
+
+
 def is_lower(text: str, other: str) -> bool:
     """Return whether a version precedes another; False where one of them is no version."""
     one, two = _VERSION.fullmatch(text), _VERSION.fullmatch(other)
