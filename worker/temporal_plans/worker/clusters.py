@@ -77,6 +77,7 @@ def cluster_activities(
     from temporal_plans.activities.packages.package_cache import PackageCache
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
+    from temporal_plans.activities.packages.service_removal import ServiceRemovalActivities
 
     contents = content_store(client)
     tasks = PackageTaskActivities(client, contents, connection, secrets, kinds)
@@ -86,6 +87,7 @@ def cluster_activities(
     return [
         tasks.run_package_tasks,
         installation.prepare_installation,
+        ServiceRemovalActivities(client).remove_services,
         removal.remove_instance,
         observation.look_at_objects,
     ]

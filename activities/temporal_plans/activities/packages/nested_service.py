@@ -21,6 +21,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.mechanics.update_failures import refusal_of, was_not_processed
+from temporal_plans.activities.packages.run_record import record
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.activities.packages.tasks.execution import DONE, TaskState
 from temporal_plans.domain.owners.runs import RunHistory
@@ -29,7 +30,12 @@ from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.messages.addresses import service_id
 from temporal_plans.messages.owners import CommonStatus, PlanRecord
-from temporal_plans.messages.packages import InstanceInput, PackageDeployResult, PackagePreview
+from temporal_plans.messages.packages import (
+    InstanceInput,
+    PackageDeployResult,
+    PackagePreview,
+    TasksInput,
+)
 
 _RPC_TIMEOUT = timedelta(seconds=20)
 _LOOK_INTERVAL = 2.0
@@ -45,12 +51,12 @@ _Answer = TypeVar("_Answer", bound=BaseModel)
 
 @dataclass
 class NestedService:
-    """``owner`` is the workflow id of the parent; ``change`` is what the child is to be, without
+    """``order`` is that of the parent's step; ``change`` is what the child is to be, without
     the values that it has and is not to have any more. ``by`` and ``reason`` are kept with the
     configuration. All methods raise TaskProblem and RPCError."""
 
     client: Client
-    owner: str
+    order: TasksInput
     name: str
     change: ChangeRequest
     by: str
@@ -64,6 +70,7 @@ class NestedService:
         change = await self._missing_change()
         if change is None:
             return
+        await record(self.client, self.order, services=(self.name,))
         try:
             answer = await self._update(change)
         except WorkflowUpdateFailedError as error:
@@ -146,12 +153,18 @@ class NestedService:
     # --- messages ---
 
     def _input(self, change: ChangeRequest) -> InstanceInput:
-        return InstanceInput(name=self.name, change=change, by=self.by, reason=self.reason)
+        return InstanceInput(
+            name=self.name,
+            change=change,
+            parent=self.order.run.package.service,
+            by=self.by,
+            reason=self.reason,
+        )
 
     async def _update(self, change: ChangeRequest) -> PackageDeployResult:
         """The child's workflow is on the queue of the parent's."""
         async with self._timed():
-            parent = await self.client.get_workflow_handle(self.owner).describe(
+            parent = await self.client.get_workflow_handle(self.order.owner).describe(
                 rpc_timeout=_RPC_TIMEOUT
             )
             start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
