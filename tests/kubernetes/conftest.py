@@ -11,6 +11,7 @@ from kubernetes.namespaces import Namespace
 from kubernetes.package_steps import Steps
 from process_logs import add_logs
 from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.kubernetes.cluster import Cluster, connected
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from tools.control_plane import absence, programs
 
@@ -37,6 +38,13 @@ async def cluster(control_plane: ControlPlane) -> AsyncIterator[ClusterClient]:
     """A connection that may do everything."""
     async with control_plane.client() as client:
         yield client
+
+
+@pytest.fixture
+async def own(control_plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """The same, as the product sees it."""
+    async with connected(control_plane.credentials.kubeconfig("admin")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

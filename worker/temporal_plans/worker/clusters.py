@@ -72,10 +72,23 @@ def cluster_activities(
     kinds: "Mapping[str, TaskKind]",
 ) -> list[Callable[..., Any]]:
     """Return the activities of a cluster's queue: those that need its credentials."""
+    from temporal_plans.activities.packages.installation import InstallationActivities
+    from temporal_plans.activities.packages.observation import ObservationActivities
+    from temporal_plans.activities.packages.package_cache import PackageCache
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
+    from temporal_plans.activities.packages.removal import RemovalActivities
 
-    tasks = PackageTaskActivities(client, content_store(client), connection, secrets, kinds)
-    return [tasks.run_package_tasks]
+    contents = content_store(client)
+    tasks = PackageTaskActivities(client, contents, connection, secrets, kinds)
+    installation = InstallationActivities(connection.use, PackageCache(contents).get)
+    removal = RemovalActivities(client, connection.use)
+    observation = ObservationActivities(client, connection.use, secrets)
+    return [
+        tasks.run_package_tasks,
+        installation.prepare_installation,
+        removal.remove_instance,
+        observation.look_at_objects,
+    ]
 
 
 def _connection(access: ClusterAccess) -> "ClusterConnection":

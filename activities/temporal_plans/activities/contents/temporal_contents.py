@@ -109,10 +109,7 @@ class TemporalContents:
         try:
             [part] = await converter.decode(began.input.payloads, [ContentPart])
         except Exception as error:  # what a codec of the user's own raises, too
-            found = (
-                complaints(error, ContentPart) if isinstance(error, ValidationError) else [error]
-            )
-            why = f"part {number} can't be read ({'; '.join(map(str, found))})"
+            why = f"part {number} can't be read ({_problems(error)})"
             raise ContentDamaged(digest, why, _terminate(digest, number)) from error
         if not isinstance(part, ContentPart):
             raise ContentDamaged(digest, f"part {number} is null", _terminate(digest, number))
@@ -125,6 +122,12 @@ def _data(digest: str, part: ContentPart) -> bytes:
     except ValueError as error:
         why = f"part {part.part} {error}"
         raise ContentDamaged(digest, why, _terminate(digest, part.part)) from error
+
+
+def _problems(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return "; ".join(map(str, complaints(error, ContentPart)))
+    return str(error)
 
 
 def _terminate(digest: str, number: int) -> str:

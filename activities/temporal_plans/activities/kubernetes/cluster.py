@@ -10,11 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+from kubernetes_asyncio.client import VersionApi
 from kubernetes_asyncio.dynamic import DynamicClient
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
 from temporal_plans.activities.kubernetes.api_client import api_client
 from temporal_plans.activities.kubernetes.errors import ANSWERS, ClusterError, cluster_error
+from temporal_plans.activities.kubernetes.pod_command import Container, Executed, execute
 
 FIELD_MANAGER = "temporal-plans"
 """The one owner of all fields that plans apply: what a plan no longer sends, the server removes."""
@@ -22,7 +24,13 @@ FIELD_MANAGER = "temporal-plans"
 REQUEST_TIMEOUT = 30.0
 """Seconds that a request may take."""
 
+COMMAND_TIMEOUT = 60.0
+"""Seconds that a command in a pod may take."""
+
 _UNAUTHORIZED = 401
+
+LIST_LIMIT = 500
+"""Objects of one list."""
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
@@ -76,6 +84,73 @@ class Cluster:
                 return None
             raise
 
+    async def create(self, manifest: Manifest) -> bool:
+        """Create the object, and return whether it was created: one that exists is not changed."""
+        try:
+            with self._errors(_subject(manifest)):
+                resource = await self._resource(manifest)
+                await resource.create(
+                    body=dict(manifest),
+                    namespace=_namespace(manifest),
+                    field_manager=FIELD_MANAGER,
+                    _request_timeout=REQUEST_TIMEOUT,
+                )
+        except ClusterError as error:
+            if error.status == 409 and await self.get(manifest) is not None:
+                return False
+            raise
+        return True
+
+    async def merge(self, manifest: Manifest, change: Manifest) -> Object:
+        """Change some fields of an object that exists (JSON merge patch), and return it. With the
+        ``resourceVersion`` of a look, the change is refused when there was another since."""
+        with self._errors(_subject(manifest)):
+            resource = await self._resource(manifest)
+            answer = await resource.patch(
+                body=dict(change),
+                name=_name(manifest),
+                namespace=_namespace(manifest),
+                content_type="application/merge-patch+json",
+                field_manager=FIELD_MANAGER,
+                _request_timeout=REQUEST_TIMEOUT,
+            )
+            return cast(Object, answer.to_dict())
+
+    async def find(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        *,
+        labels: str = "",
+        fields: str = "",
+        limit: int = LIST_LIMIT,
+    ) -> list[Object]:
+        """Return at most ``limit`` objects of a kind in a namespace (in all without one) that the
+        selectors select; none when the cluster has no such kind."""
+        try:
+            with self._errors(kind):
+                resource = await self._resource({"apiVersion": api_version, "kind": kind})
+                answer = await resource.get(
+                    namespace=namespace,
+                    label_selector=labels,
+                    field_selector=fields,
+                    limit=limit,
+                    _request_timeout=REQUEST_TIMEOUT,
+                )
+                return cast("list[Object]", answer.to_dict()["items"])
+        except ClusterError as error:
+            if _is_absent(error):
+                return []
+            raise
+
+    async def version(self) -> str:
+        """Return the version of the API server: ``v1.36.3``."""
+        with self._errors("cluster"):
+            api = VersionApi(self._dynamic.client)
+            answer = await api.get_code(_request_timeout=REQUEST_TIMEOUT)
+            return str(answer.git_version)
+
     async def list_metadata(self, like: Manifest, *, limit: int) -> tuple[list[Object], bool]:
         """Return the metadata of objects of the manifest's kind, in its namespace if it has one: at
         most ``limit``, and whether these are all."""
@@ -91,11 +166,13 @@ class Cluster:
             complete = not answer["metadata"].get("continue")
             return cast(list[Object], answer["items"]), complete
 
-    async def delete(self, manifest: Manifest) -> bool:
+    async def delete(self, manifest: Manifest, *, uid: str = "") -> bool:
         """Order the deletion of the object after all that it owns; return whether there was one.
 
-        The object is there until its finalizers are done: ``get`` shows when it is gone.
+        The object is there until its finalizers are done: ``get`` shows when it is gone. With
+        ``uid`` only that object is deleted, not a later one of its name.
         """
+        only = {"body": {"preconditions": {"uid": uid}}} if uid else {}
         try:
             with self._errors(_subject(manifest)):
                 resource = await self._resource(manifest)
@@ -104,6 +181,7 @@ class Cluster:
                     namespace=_namespace(manifest),
                     propagation_policy="Foreground",
                     _request_timeout=REQUEST_TIMEOUT,
+                    **only,
                 )
         except ClusterError as error:
             if _is_absent(error):
@@ -127,18 +205,21 @@ class Cluster:
         """Replace ``metadata.managedFields`` of an object, unless it has changed since ``live``."""
         version = live["metadata"]["resourceVersion"]
         change = {"managedFields": [dict(one) for one in managers], "resourceVersion": version}
-        with self._errors(_subject(live)):
-            resource = await self._resource(live)
-            answer = await resource.patch(
-                body={"metadata": change},
-                name=_name(live),
-                namespace=_namespace(live),
-                content_type="application/merge-patch+json",
-                field_manager=FIELD_MANAGER,
-                _request_timeout=REQUEST_TIMEOUT,
-                serializer=_plain,
+        return await self.merge(live, {"metadata": change})
+
+    async def execute(
+        self,
+        container: Container,
+        command: Sequence[str],
+        *,
+        limit: int,
+        timeout: float = COMMAND_TIMEOUT,
+    ) -> Executed:
+        """Run a command in a container to its end. ``limit``: bytes that it may print."""
+        with self._errors(str(container)):
+            return await execute(
+                self._dynamic.configuration, container, command, limit=limit, timeout=timeout
             )
-            return cast(Object, answer)
 
     async def _resource(self, manifest: Manifest) -> Any:
         """The definition of a kind that is unknown may be younger than the last look."""

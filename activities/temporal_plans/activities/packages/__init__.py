@@ -1,1 +1,1 @@
-"""The tasks of packages, executed by a worker that has the credentials of their cluster."""
+"""Packages in a cluster: the tasks of their steps, and all of their objects."""

@@ -65,7 +65,7 @@ class InstanceObjects:
         return found
 
     async def claim(self, manifests: Sequence[Manifest]) -> None:
-        """Refuse objects that are there already and belong to somebody else (TaskProblem)."""
+        """Refuse objects that are there already and belong to another (TaskProblem)."""
         lives = await live_metadata(self._cluster, manifests)
         for manifest in manifests:
             ref = ObjectRef.of(manifest)
@@ -124,7 +124,7 @@ class InstanceObjects:
         return known | {one.key: live for one, live in zip(missing, lives, strict=True)}
 
     async def _attempted(self, manifest: Object) -> Object | Exception:
-        """Nothing may still be under way when the first refusal is told."""
+        """Nothing may still be under way when the first refusal is reported."""
         try:
             return await self._apply(manifest)
         except Exception as error:

@@ -7,8 +7,16 @@ control them: an object has one controller, and a Deployment's pods need theirs.
 from copy import deepcopy
 from typing import cast
 
-from temporal_plans.domain.packages.enhancement import Origin, enhanced
-from temporal_plans.domain.packages.manifests import Manifest, Object, part
+from temporal_plans.domain.packages.enhancement import (
+    HERITAGE,
+    INSTANCE_LABEL,
+    Origin,
+    enhanced,
+)
+from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.packages.manifests import Manifest, Object, part, put
+
+_SERVICE = "service"
 
 
 def anchor_name(instance: str) -> str:
@@ -25,6 +33,32 @@ def anchor(origin: Origin) -> Object:
     }
     whole = origin.but(plan="", phase="", step="", uid="")
     return enhanced(manifest, whole, namespaced=True)
+
+
+def anchor_ref(instance: str, namespace: str) -> ObjectRef:
+    """Return the identity of the anchor of an instance."""
+    return ObjectRef(
+        api_version="v1", kind="ConfigMap", namespace=namespace, name=anchor_name(instance)
+    )
+
+
+def claimed(instance: str, namespace: str, service: str) -> Object:
+    """Return a new anchor that says which service has the instance: no other may have it, too.
+
+    It is created, not applied: what is applied later leaves its data alone.
+    """
+    manifest = anchor_ref(instance, namespace).manifest
+    put(manifest, ("metadata", "labels"), {INSTANCE_LABEL: instance, **HERITAGE})
+    return {**manifest, "data": {_SERVICE: service}}
+
+
+def claim_of(live: Manifest, instance: str) -> str | None:
+    """Return the service that has the instance of an anchor, empty when it does not say; None for a
+    ConfigMap that is no anchor."""
+    if part(live, "metadata", "labels").get(INSTANCE_LABEL) != instance:
+        return None
+    service = part(live, "data").get(_SERVICE)
+    return service if isinstance(service, str) else ""
 
 
 def owned(manifest: Manifest, live_anchor: Manifest) -> Object:

@@ -14,6 +14,7 @@ from temporal_plans.domain.packages.manifests import (
 from temporal_plans.domain.values.model import CompactValue
 
 OPERATOR_LABEL, INSTANCE_LABEL = "kudo.dev/operator", "kudo.dev/instance"
+HERITAGE = {"heritage": "kudo"}
 PLAN_KEY, PHASE_KEY, STEP_KEY = "kudo.dev/plan", "kudo.dev/phase", "kudo.dev/step"
 RUN_KEY = "kudo.dev/last-plan-execution-uid"
 VERSION_KEY = "kudo.dev/operator-version"
@@ -36,7 +37,7 @@ class Origin(CompactValue):
     @property
     def labels(self) -> dict[str, str]:
         return {
-            "heritage": "kudo",
+            **HERITAGE,
             OPERATOR_LABEL: self.operator,
             INSTANCE_LABEL: self.instance,
         }
