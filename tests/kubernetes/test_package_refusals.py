@@ -252,5 +252,6 @@ async def test_developers_have_kinds_of_their_own(
     assert failed(bad, TasksOutcome.RETRY) == "LookupError: no such greeting"
     unknown = await steps.execute(steps.order([task("Sing")], {}))
     assert failed(unknown) == (
-        "no kind of task 'Sing'; this cluster's worker has Apply, Delete, Dummy, Greet, Toggle"
+        "no kind of task 'Sing'; this cluster's worker has Apply, Delete, Dummy, Greet, "
+        "KudoOperator, Pipe, Toggle"
     )
