@@ -88,20 +88,7 @@ def _defaults(kind: type[CompactValue]) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (name, field.get_default(call_default_factory=True))
         for name, field in kind.model_fields.items()
-        if not field.is_required()
-        and name != "kind"  # tells a union apart
-        and not _is_another_default(kind, name)
-    )
-
-
-def _is_another_default(kind: type[CompactValue], name: str) -> bool:
-    """Return whether a field has another default than in a base: who reads the base must see it."""
-    bases = (base for base in kind.__mro__[1:] if issubclass(base, CompactValue))
-    default = kind.model_fields[name].get_default(call_default_factory=True)
-    return any(
-        name in base.model_fields
-        and base.model_fields[name].get_default(call_default_factory=True) != default
-        for base in bases
+        if not field.is_required() and name != "kind"  # kind tells a union apart
     )
 
 
