@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -124,7 +125,7 @@ async def test_a_toggle_applies_and_deletes(steps: Steps, namespace: Namespace) 
     ],
 )
 async def test_a_dummy_does_nothing(
-    steps: Steps, spec: dict[str, bool], outcome: TasksOutcome
+    steps: Steps, spec: dict[str, Any], outcome: TasksOutcome
 ) -> None:
     result = await steps.execute(steps.order([task("Dummy", **spec)], {}))
     assert result.outcome is outcome

@@ -188,7 +188,7 @@ class InstanceStatus(OwnerStatus):
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
     of all plans that people may start; those that never ran have records with the run 0."""
 
-    content: Literal["service", "package"] = "package"
+    content: Literal["package"]  # without a default, which would not be written
     package: str
     version: str
     instance: str

@@ -89,7 +89,8 @@ class RemovalActivities:
 
     async def _inventory(self, owner: str) -> Sequence[ObjectRef]:
         handle = self._client.get_workflow_handle(owner)
-        return (await handle.query("inventory", result_type=Inventory)).objects
+        inventory: Inventory = await handle.query("inventory", result_type=Inventory)
+        return inventory.objects
 
     async def _in_rounds(self, removal: "_Removal") -> TasksResult:
         loop, pause = asyncio.get_running_loop(), self._intervals.first_pause

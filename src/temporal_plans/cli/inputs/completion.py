@@ -166,8 +166,8 @@ async def _agents(client: "PlansClient", params: dict[str, Any]) -> Names:
 async def _configurations(client: "PlansClient", params: dict[str, Any]) -> Names:
     name = await _service(client, params)
     if await client.content_of(name) == "package":
-        kept = await client.package_configurations(name)
-        return [str(one.number) for one in kept.configurations]
+        packages = await client.package_configurations(name)
+        return [str(one.number) for one in packages.configurations]
     kept = await client.configurations(name)
     return [str(one.number) for one in kept.configurations]
 

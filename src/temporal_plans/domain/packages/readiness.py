@@ -145,7 +145,8 @@ def _uid(one: Object) -> str:
 def _controller(one: Object) -> tuple[str, str]:
     """Return kind and uid of the controller of an object; empty without one."""
     owners: Any = _mapping(one.get("metadata")).get("ownerReferences")
-    for owner in cast(list[Any], owners) if isinstance(owners, list) else []:
+    listed: list[Any] = cast(Any, owners) if isinstance(owners, list) else []
+    for owner in listed:
         entry = _mapping(owner)
         if entry.get("controller") is True:
             return str(entry.get("kind", "")), str(entry.get("uid", ""))

@@ -38,6 +38,7 @@ class InstanceQueries(Owner):
         installation = target.installation
         return InstanceStatus(
             name=self.owner_name,
+            content="package",
             config_id=target.id,
             number=target.number,
             errors=self._rejected,
