@@ -12,7 +12,9 @@ from kubernetes.package_steps import Object, Steps, task
 from kubernetes.pipe_cluster import Killed, MakingConnection
 from kubernetes.stages import LABEL, PodFate
 from pauses import until
-from temporal_plans.activities.kubernetes.connection import ClusterAccess, ClusterConnection
+from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.kubernetes.connection import ClusterConnection
+from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 from temporal_plans.messages.packages import TasksInput, TasksOutcome, TasksResult
 
 DONE = TasksResult(outcome=TasksOutcome.DONE, done=("task",))
@@ -279,6 +281,27 @@ async def test_a_pod_that_hangs_is_waited_for(pipes: Pipes) -> None:
     reason = f"{pod}: the pod is Pending and not ready: waiter: ContainerCreating"
     assert result.reason == reason
     assert str(result.about) == pod
+
+
+@pytest.mark.parametrize(
+    ("environ", "image"),
+    [
+        ({}, "busybox"),
+        ({"TEMPORAL_PLANS_PIPE_IMAGE": "registry.example/busybox:1"}, "registry.example/busybox:1"),
+    ],
+)
+async def test_the_image_of_the_waiting_container_is_the_workers(
+    pipes: Pipes, environ: dict[str, str], image: str
+) -> None:
+    pipes.steps = Steps(
+        cast(ClusterConnection, pipes.making),
+        pipes.namespace.name,
+        kinds={"Pipe": pipe_kind(environ)},
+    )
+    await pipes.steps.execute(pipes.order(fate=PodFate.HANG))
+    pod = await pipes.pod()
+    assert pod is not None
+    assert [one["image"] for one in pod["spec"]["containers"]] == [image]
 
 
 async def test_a_pod_that_crashes_is_given_up(pipes: Pipes) -> None:

@@ -10,7 +10,6 @@ from temporalio.worker import WorkerConfig
 from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.mechanics.secrets import SecretLookup, SecretProvider
-from temporal_plans.domain.packages.pipes.pod import WAITER_IMAGE
 from temporal_plans.domain.values.failure import UserFacingError
 from temporal_plans.messages.packages import cluster_queue
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:  # the extra ``kubernetes`` may be missing
     from temporal_plans.activities.packages.tasks.execution import TaskKind
 
 _ANY_CLUSTER = cluster_queue("")
-
-PIPE_IMAGE_VARIABLE = "TEMPORAL_PLANS_PIPE_IMAGE"
-"""The image of the container that keeps the pod of a Pipe task until its files have been read:
-for clusters that reach only a registry of their own."""
 
 
 class ClusterSettingError(UserFacingError, ValueError):
@@ -79,12 +74,11 @@ def cluster_activities(
     from temporal_plans.activities.packages.package_cache import PackageCache
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
-    from temporal_plans.activities.packages.tasks.pipe import PipeKind
+    from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 
     contents = content_store(client)
-    pipe = PipeKind(os.environ.get(PIPE_IMAGE_VARIABLE) or WAITER_IMAGE)
-    all_kinds = {**kinds, "Pipe": pipe}
-    tasks = PackageTaskActivities(client, contents, connection, secrets, all_kinds)
+    own: Mapping[str, TaskKind] = {"Pipe": pipe_kind(os.environ)}
+    tasks = PackageTaskActivities(client, contents, connection, secrets, {**kinds, **own})
     installation = InstallationActivities(connection.use, PackageCache(contents).get)
     removal = RemovalActivities(client, connection.use)
     return [
