@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 import pytest
+from temporalio.testing import ActivityEnvironment
 
 from kubernetes.control_plane import ControlPlane
 from kubernetes.namespaces import Namespace
@@ -196,20 +197,42 @@ async def _killed_once(pipes: Pipes, number: int, moment: str, instance: str) ->
     assert again == versions, instance
 
 
-async def test_files_of_another_pod_are_not_kept_beside_those_of_the_first(pipes: Pipes) -> None:
-    """Another execution has made all meanwhile, and deleted the pod: this one made a second."""
-    order = pipes.order()
-    pipes.making.killed_at = (1, "before")
-    with pytest.raises(Killed):
-        await pipes.execute(order)
-    pipes.making.killed_at = None
+async def test_an_execution_that_was_overtaken_keeps_what_the_other_made(pipes: Pipes) -> None:
+    """A frozen worker goes on: its pod was lost meanwhile, and another one made the files again."""
+    order, frozen = pipes.order(), pipes.making.seams
+    kept: list[str] = []
+
+    async def overtake() -> None:
+        pipes.making.meanwhile, pipes.making.seams = None, []
+        pipes.steps.environment = ActivityEnvironment()
+        pod = "one.deploy.phase.step.task.pipepod"
+        await pipes.namespace.cluster.delete("v1", "Pod", pod, pipes.namespace.name)
+        await pipes.until_without_pod()
+        assert await pipes.execute(order) == DONE
+        kept.append(await pipes.password())
+
+    pipes.making.meanwhile = overtake
+    assert (await pipes.steps.execute(order)).outcome is TasksOutcome.DONE
+    assert frozen == ["apply ConfigMap", "apply Pod", *["stat", "tar"] * 3, "delete Pod"]
+    assert kept == [await pipes.password()]
+
+
+async def test_files_of_a_pod_that_was_replaced_are_not_kept(pipes: Pipes) -> None:
+    """Some may be of the one, and some of the other."""
+    order, frozen = pipes.order(), pipes.making.seams
+
+    async def overtake() -> None:
+        pipes.making.after_reading, pipes.making.seams = None, []
+        pod = "one.deploy.phase.step.task.pipepod"
+        await pipes.namespace.cluster.delete("v1", "Pod", pod, pipes.namespace.name)
+        await pipes.until_without_pod()
+
+    pipes.making.after_reading = overtake
+    result = await pipes.steps.execute(order)
+    assert result.outcome is TasksOutcome.RETRY
+    assert result.reason.endswith("pipepod: it was replaced while its files were read")
+    assert frozen[-1] == "tar"
     assert await pipes.execute(order) == DONE
-    made = await pipes.password()
-    await pipes.until_without_pod()
-    applied = await pipes.namespace.cluster.list("v1", "Secret", pipes.namespace.name)
-    assert await pipes.execute(order) == DONE
-    assert await pipes.password() == made
-    assert await pipes.namespace.cluster.list("v1", "Secret", pipes.namespace.name) == applied
 
 
 @pytest.mark.parametrize(
