@@ -29,13 +29,6 @@ metadata:
 
 
 @pytest.fixture
-async def own(control_plane: ControlPlane) -> AsyncIterator[Cluster]:
-    """A cluster as the product sees it."""
-    async with connected(control_plane.credentials.kubeconfig("admin")) as cluster:
-        yield cluster
-
-
-@pytest.fixture
 async def new(cluster: ClusterClient) -> AsyncIterator[Namespace]:
     """A namespace that does not exist yet."""
     made = Namespace(cluster, f"test-{secrets.token_hex(4)}")

@@ -1,34 +1,21 @@
 """All objects of an installation are removed from a real API server."""
 
-from collections.abc import AsyncIterator, Sequence
-from typing import cast
-
-import pytest
-from temporalio.client import Client
+from collections.abc import Sequence
 
 from kubernetes.control_plane import ControlPlane
-from kubernetes.installations import apply, inventory_of, lending, package_in
+from kubernetes.installations import apply, client_of, lending, package_in
 from kubernetes.manifests import config_map, deployment, stateful_set
 from kubernetes.namespaces import Namespace
 from pauses import until
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
 from temporal_plans.activities.packages.removal import RemovalActivities, RemovalIntervals
-from temporal_plans.domain.packages.anchor import anchor_ref
 from temporal_plans.messages.packages import (
-    Inventory,
     RemovalInput,
     TasksOutcome,
     TasksResult,
 )
 
 SOON = RemovalIntervals(report_delay=1.0, timeout=1.0)
-
-
-@pytest.fixture
-async def own(control_plane: ControlPlane) -> AsyncIterator[Cluster]:
-    """A cluster as the product sees it."""
-    async with connected(control_plane.credentials.kubeconfig("admin")) as cluster:
-        yield cluster
 
 
 def cluster_role(namespace: Namespace) -> Object:
@@ -40,25 +27,8 @@ def cluster_role(namespace: Namespace) -> Object:
     }
 
 
-class Owner:
-    """A client that knows one Instance, and asks it for its inventory."""
-
-    def __init__(self, order: RemovalInput, objects: Sequence[Object]) -> None:
-        self._order = order
-        self._objects = inventory_of(objects)
-
-    def get_workflow_handle(self, workflow_id: str) -> "Owner":
-        assert workflow_id == self._order.owner
-        return self
-
-    async def query(self, name: str, *, result_type: type[Inventory]) -> Inventory:
-        assert name == "inventory"
-        anchor = anchor_ref(self._order.package.instance, self._order.package.namespace)
-        return result_type(package=self._order.package, objects=(anchor, *self._objects))
-
-
 def removal(cluster: Cluster, order: RemovalInput, objects: Sequence[Object]) -> RemovalActivities:
-    return RemovalActivities(cast(Client, Owner(order, objects)), lending(cluster), SOON)
+    return RemovalActivities(client_of(order.package, objects), lending(cluster), SOON)
 
 
 async def remove(own: Cluster, order: RemovalInput, objects: Sequence[Object]) -> TasksResult:
@@ -86,7 +56,7 @@ async def test_everything_is_removed_and_claims_stay(own: Cluster, namespace: Na
     assert result.reason == f"{kept}PersistentVolumeClaim data-db-0"
     for one in objects:
         assert await own.get(one) is None
-    assert await own.list("v1", "ConfigMap", namespace.name, labels="heritage=kudo") == []
+    assert await own.find("v1", "ConfigMap", namespace.name, labels="heritage=kudo") == []
 
     result = await remove(own, order.but(volumes=True), objects)
     assert result == TasksResult(outcome=TasksOutcome.DONE)

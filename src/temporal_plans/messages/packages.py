@@ -3,11 +3,13 @@
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.packages.changes import Change, ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
+from temporal_plans.domain.packages.readiness import Readiness
 from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, Name, WorkflowId
@@ -139,6 +141,52 @@ class RemovalInput(CompressibleValue):
     shown: str = ""
 
 
+LOOK_LIMIT = 200
+"""Objects that one report has."""
+
+
+class LookAtObjects(CompressibleValue):
+    """Input of the activity ``look_at_objects``, on the queue of the package's cluster: look at
+    ``objects``, or, without them, at those that the Instance (``owner``) has recorded, from the one
+    with the number ``first`` on, at most ``LOOK_LIMIT``. With ``notable`` at all from there on, for
+    about half a minute; the report has those that are not healthy or were changed by others."""
+
+    owner: WorkflowId
+    package: InstalledPackage
+    objects: tuple[ObjectRef, ...] = Field(default=(), max_length=LOOK_LIMIT)
+    first: int = Field(default=0, ge=0, le=OBJECTS_LIMIT)
+    notable: bool = False
+
+
+class ObjectsReport(CompressibleValue):
+    """Result of ``look_at_objects``. ``total`` is the number of objects to look at, ``looked`` of
+    those that were, ``following`` the number of the first that was not (None when all were).
+    ``counts`` are by state, ``changed`` of those with fields that others have changed. ``problem``
+    is why the cluster or the Instance did not answer: then the rest says nothing."""
+
+    total: int = 0
+    looked: int = 0
+    following: int | None = None
+    counts: dict[ObjectState, int] = {}
+    changed: int = 0
+    objects: tuple[ObjectReport, ...] = Field(default=(), max_length=LOOK_LIMIT)
+    problem: str = Field(default="", max_length=2000)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all that was looked at and is there is healthy. Objects that are missing do not
+        count: tasks of the package delete some, and Jobs may have a time to live."""
+        bad = (ObjectState.UNHEALTHY, ObjectState.FAILED, ObjectState.FOREIGN, ObjectState.UNKNOWN)
+        return not self.problem and not any(self.counts.get(state) for state in bad)
+
+
+class Observation(CompressibleValue):
+    """What an Instance has seen of its objects: those that are notable, and when."""
+
+    at: AwareDatetime
+    report: ObjectsReport
+
+
 # --- messages between an Instance and clients ----------------------------------------------------
 
 INSTANCE_HISTORY_LIMIT = 2000
@@ -168,8 +216,8 @@ class InstanceState(CompactValue):
     ``uids`` are the ids of the newest runs of its plans, by plan; ``inventory`` are the objects
     that it has in its cluster, in the order in which they were first applied; ``held`` are
     the digests that it holds in the content store; ``rejected`` are the reasons for which the
-    newest configuration was refused; ``volumes`` and ``force`` are those of the request to
-    uninstall it.
+    newest configuration was refused; ``seen`` is what it saw of its objects last; ``volumes`` and
+    ``force`` are those of the request to uninstall it.
     """
 
     owner: OwnerState = OwnerState()
@@ -179,6 +227,8 @@ class InstanceState(CompactValue):
     inventory: tuple[ObjectRef, ...] = ()
     held: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
+    seen: Observation | None = None
+    readiness: Readiness | None = None
     volumes: bool = False
     force: bool = False
 
@@ -186,7 +236,8 @@ class InstanceState(CompactValue):
 class InstanceStatus(OwnerStatus):
     """Answer of the Instance's query ``status``. ``version`` is that of the package, as people read
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
-    of all plans that people may start; those that never ran have records with the run 0."""
+    of all plans that people may start; those that never ran have records with the run 0.
+    ``seen`` is what was seen of its objects last, while no plan ran."""
 
     content: Literal["package"]  # without a default, which would not be written
     package: str
@@ -196,6 +247,8 @@ class InstanceStatus(OwnerStatus):
     namespace: str
     objects: int = 0
     startable: tuple[str, ...] = ()
+    readiness: Readiness | None = None
+    seen: Observation | None = None
 
 
 class PackageDeployResult(DeployAnswer):
@@ -230,3 +283,10 @@ class Inventory(CompressibleValue):
 
     package: InstalledPackage
     objects: tuple[ObjectRef, ...] = ()
+
+
+class LookRequest(CompactValue):
+    """Argument of the Instance's update ``look``: look now at the objects from the one with the
+    number ``first`` on. The answer is an ObjectsReport."""
+
+    first: int = Field(default=0, ge=0, le=OBJECTS_LIMIT)

@@ -58,9 +58,12 @@ class ServedClusters:
 
     def configure(self, config: WorkerConfig) -> WorkerConfig:
         """Return the settings of the worker of a cluster with its activities."""
-        client, connection = config["client"], self._connections[config["task_queue"]]
-        own = cluster_activities(client, connection, self._secrets, self._kinds)
-        return {**config, "activities": [*config.get("activities", []), *own]}
+        client = config.get("client")
+        if client is not None:
+            connection = self._connections[config.get("task_queue", "")]
+            own = cluster_activities(client, connection, self._secrets, self._kinds)
+            config["activities"] = [*config.get("activities", []), *own]
+        return config
 
 
 def cluster_activities(
@@ -71,6 +74,7 @@ def cluster_activities(
 ) -> list[Callable[..., Any]]:
     """Return the activities of a cluster's queue: those that need its credentials."""
     from temporal_plans.activities.packages.installation import InstallationActivities
+    from temporal_plans.activities.packages.observation import ObservationActivities
     from temporal_plans.activities.packages.package_cache import PackageCache
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
@@ -81,10 +85,12 @@ def cluster_activities(
     tasks = PackageTaskActivities(client, contents, connection, secrets, {**kinds, **own})
     installation = InstallationActivities(connection.use, PackageCache(contents).get)
     removal = RemovalActivities(client, connection.use)
+    observation = ObservationActivities(client, connection.use, secrets)
     return [
         tasks.run_package_tasks,
         installation.prepare_installation,
         removal.remove_instance,
+        observation.look_at_objects,
     ]
 
 

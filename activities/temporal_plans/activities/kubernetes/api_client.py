@@ -8,7 +8,7 @@ tomplus/kubernetes_asyncio, which is merged and not in that release; with it thi
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import ClientResponse
 from kubernetes_asyncio import config
@@ -36,7 +36,7 @@ async def api_client(kubeconfig: Path | None = None, context: str | None = None)
     """
     configuration = Configuration()
     if kubeconfig is None and context is None and _in_a_cluster():
-        load: Any = config.load_incluster_config  # it has no types
+        load = cast(Any, config.load_incluster_config)  # it has no types
         load(client_configuration=configuration)
         return CheckedApiClient(configuration)
     await config.load_kube_config(

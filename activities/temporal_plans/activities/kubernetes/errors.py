@@ -7,6 +7,7 @@ the object itself is wrong.
 """
 
 import json
+import re
 from typing import Any, cast
 
 import aiohttp
@@ -27,7 +28,13 @@ _PASSING = ("exceeded quota", "is being terminated", "failed calling webhook")
 _DUPLICATE = "duplicate entries for key"
 """Lists whose entries have keys are merged by them; of equal ones the server can keep none."""
 
+_UNREADABLE = (_DUPLICATE, "failed to create typed patch object", "failed to convert new object")
+"""Parts of messages about objects that are wrong, which the server gives the status 500."""
+
 _IMMUTABLE = "field is immutable"
+
+_LONG_VALUE = re.compile(rf"(Invalid value: .{{60}}).*?: (?={_IMMUTABLE})", re.DOTALL)
+"""The server prints all of a value that can't be changed, such as the template of pods."""
 
 ANSWERS = (
     ApiException,
@@ -80,7 +87,7 @@ def _of_answer(subject: str, error: ApiException) -> ClusterError:
     status = error.status or 0
     if _DUPLICATE in message:
         message = f"{message}; keep one of the entries with the same key in the template"
-    wrong = status in _WRONG or _DUPLICATE in message
+    wrong = status in _WRONG or any(part in message for part in _UNREADABLE)
     passing = not wrong or reason in _CONFLICTS or any(part in message for part in _PASSING)
     return ClusterError(f"{subject}: {message} ({status})", passing=passing, status=status)
 
@@ -94,4 +101,5 @@ def _said(error: ApiException) -> tuple[str, str]:
     if not isinstance(status, dict):
         return "", str(error.reason or "no reason given")
     said = cast(dict[str, Any], status)
-    return str(said.get("reason") or ""), str(said.get("message") or error.reason)
+    message = str(said.get("message") or error.reason)
+    return str(said.get("reason") or ""), _LONG_VALUE.sub(r"\1...: ", message)

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRejectedError
-from temporalio.service import RPCError
+from temporalio.client import Client
 
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object
 from temporal_plans.activities.kubernetes.errors import ClusterError
 from temporal_plans.activities.mechanics.concurrency import gather_bounded
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.packages.access import UseCluster
+from temporal_plans.activities.packages.recorded_objects import recorded_objects
+from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.domain.packages.anchor import anchor_ref
 from temporal_plans.domain.packages.enhancement import INSTANCE_LABEL
 from temporal_plans.domain.packages.inventory import ObjectRef
@@ -21,7 +22,6 @@ from temporal_plans.domain.packages.removal import belongs_to, removal_stages, w
 from temporal_plans.domain.values.text import listed, shortened
 from temporal_plans.messages.packages import (
     InstalledPackage,
-    Inventory,
     RemovalInput,
     TasksOutcome,
     TasksResult,
@@ -80,17 +80,10 @@ class RemovalActivities:
         """
         try:
             async with heartbeats(), self._use() as cluster:
-                inventory = await self._inventory(order.owner)
+                inventory = await recorded_objects(self._client, order.owner)
                 return await self._in_rounds(_Removal(cluster, order, inventory))
-        except (ClusterError, RPCError) as error:
+        except (ClusterError, TaskProblem) as error:
             return _result(TasksOutcome.RETRY, str(error))
-        except (WorkflowQueryFailedError, WorkflowQueryRejectedError) as error:
-            return _result(TasksOutcome.RETRY, f"{order.owner} does not say what it has: {error}")
-
-    async def _inventory(self, owner: str) -> Sequence[ObjectRef]:
-        handle = self._client.get_workflow_handle(owner)
-        inventory: Inventory = await handle.query("inventory", result_type=Inventory)
-        return inventory.objects
 
     async def _in_rounds(self, removal: "_Removal") -> TasksResult:
         loop, pause = asyncio.get_running_loop(), self._intervals.first_pause
@@ -176,7 +169,7 @@ class _Removal:
     async def _claims(self) -> list[ObjectRef]:
         """Return the claims that StatefulSets of the instance made: nothing owns them."""
         labels = f"{INSTANCE_LABEL}={self.package.instance}"
-        found = await self.cluster.list(
+        found = await self.cluster.find(
             "v1", "PersistentVolumeClaim", self.package.namespace, labels=labels
         )
         named = {ref.key for ref in self.inventory}

@@ -11,6 +11,9 @@ from temporal_plans.domain.packages.manifests import Manifest, group_kind, part
 _LENGTH_MINIMUM = 4
 """Shorter values in Secrets that templates make are not hidden: ``true`` is one, ``1`` is none."""
 
+_TELLING_LENGTH = 8
+"""Shorter values, such as ``admin``, may be in names by chance."""
+
 
 async def secret_values(references: Mapping[str, str], lookup: SecretLookup) -> dict[str, str]:
     """Return the values of secret parameters by name. Raises TaskProblem, without any value."""
@@ -39,10 +42,13 @@ class HiddenValues:
 
     def __init__(self) -> None:
         self._values: set[bytes] = set()
+        self._telling: set[str] = set()
 
     def add_values(self, values: Iterable[str]) -> None:
         """Add values of secret parameters."""
         for value in values:
+            if len(value) >= _TELLING_LENGTH:
+                self._telling.add(value)
             self._values |= {value.encode(), base64.b64encode(value.encode())}
 
     def add_objects(self, manifests: Iterable[Manifest]) -> None:
@@ -57,6 +63,10 @@ class HiddenValues:
         for text in map(str, part(manifest, "data").values()):
             if len(text) >= _LENGTH_MINIMUM:
                 self._values |= {text.encode(), _decoded(text)}
+
+    def tells(self, name: str) -> bool:
+        """Return whether a name has a value in it, which is not one that a name may well have."""
+        return any(value in name for value in self._telling)
 
     def hide(self, text: str) -> str:
         """Return a text without any of the values."""

@@ -66,7 +66,6 @@ class StepExecution:
             made = await self._attempted(name, self._prepared(name))
             if made is not None:
                 self._executions[name] = made
-                self._hidden.add_objects(made.objects)
 
     async def _begin(self) -> None:
         for name, execution in list(self._executions.items()):
@@ -81,7 +80,13 @@ class StepExecution:
         if prepare is None:
             known = ", ".join(sorted(self._kinds))
             raise TaskProblem(f"no kind of task {kind!r}; this cluster's worker has {known}")
-        return await prepare(task, self._context)
+        made = await prepare(task, self._context)
+        self._hidden.add_objects(made.objects)
+        if any(self._hidden.tells(str(ObjectRef.of(one))) for one in made.objects):
+            raise TaskProblem(
+                "the name of an object has the value of a secret parameter; name it otherwise"
+            )
+        return made
 
     async def _record(self) -> bool:
         """Before anything is changed: once a plan is over it changes nothing any more."""
@@ -143,7 +148,7 @@ class StepExecution:
             outcome=TasksOutcome.WAITING,
             done=done,
             reason=self._reason(),
-            about=self._waiting[0].about,
+            about=_shown(self._waiting[0].about, self._hidden),
         )
 
     def _reason(self) -> str:
@@ -154,4 +159,11 @@ def ended(problem: TaskProblem, hidden: HiddenValues, done: tuple[str, ...] = ()
     """Return the result of an execution that a problem ended."""
     outcome = TasksOutcome.RETRY if problem.passing else TasksOutcome.FAILED
     reason = shortened(hidden.hide(str(problem)))
-    return TasksResult(outcome=outcome, done=done, reason=reason, about=problem.about)
+    return TasksResult(
+        outcome=outcome, done=done, reason=reason, about=_shown(problem.about, hidden)
+    )
+
+
+def _shown(about: ObjectRef | None, hidden: HiddenValues) -> ObjectRef | None:
+    """Return the identity of an object, unless its name tells a value."""
+    return None if about is None or hidden.tells(str(about)) else about

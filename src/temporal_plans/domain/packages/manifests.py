@@ -72,11 +72,11 @@ def number(value: Manifest, key: str) -> int:
 def put(target: Object, path: tuple[str, ...], added: Mapping[str, str]) -> None:
     """Add entries to the mapping at a path in place, which is made where it is absent or null.
     Where something else is in the way nothing is added: the API server says what is wrong."""
-    inner: Any = target
+    inner = target
     for key in path:
         if inner.get(key) is None:
             inner[key] = {}
-        inner = inner[key]
-        if not isinstance(inner, dict):
+        if not isinstance(inner[key], dict):
             return
+        inner = cast(Object, inner[key])
     inner.update(added)

@@ -41,6 +41,8 @@ class FakeServer:
             if "dryRun" not in request.query:
                 self.objects[path] = applied
             return web.json_response(applied)
+        if request.method == "GET" and path.endswith("/configmaps"):
+            return web.json_response(self._listed(path, request))
         if path not in self.objects:
             return _refused(404, "NotFound", "not found")
         kept = self.objects.pop(path) if request.method == "DELETE" else self.objects[path]
@@ -58,6 +60,14 @@ class FakeServer:
                 await socket.send_bytes(message)
         await socket.close()
         return socket
+
+    def _listed(self, folder: str, request: web.Request) -> Object:
+        """As many as the limit, as metadata alone."""
+        assert "PartialObjectMetadataList" in request.headers["Accept"]
+        found = [one for path, one in self.objects.items() if path.startswith(f"{folder}/")]
+        limit = int(request.query["limit"])
+        items = [{"metadata": one["metadata"]} for one in found[:limit]]
+        return {"metadata": {"continue": "x" if len(found) > limit else ""}, "items": items}
 
     def _discovered(self, path: str) -> Object | None:
         version = {"groupVersion": f"{GROUP}/v1", "version": "v1"}
