@@ -285,7 +285,7 @@ async def test_a_file_of_the_largest_size_is_kept(pipes: Pipes) -> None:
 
 
 async def test_a_pod_that_is_no_pipe_is_refused(pipes: Pipes) -> None:
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"containers": [{}]}}
+    pod: Object = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": ["main"]}}
     result = await pipes.execute(pipes.order(pod=pod))
     assert result.outcome is TasksOutcome.FAILED
     assert result.reason.startswith(
