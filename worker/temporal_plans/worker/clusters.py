@@ -1,5 +1,6 @@
 """The clusters that the workers of a process reach, each on a queue of its own."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +79,11 @@ def cluster_activities(
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
     from temporal_plans.activities.packages.service_removal import ServiceRemovalActivities
+    from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 
     contents = content_store(client)
-    tasks = PackageTaskActivities(client, contents, connection, secrets, kinds)
+    own: Mapping[str, TaskKind] = {"Pipe": pipe_kind(os.environ)}
+    tasks = PackageTaskActivities(client, contents, connection, secrets, {**kinds, **own})
     installation = InstallationActivities(connection.use, PackageCache(contents).get)
     removal = RemovalActivities(client, connection.use)
     observation = ObservationActivities(client, connection.use, secrets)

@@ -24,12 +24,12 @@ from temporal_plans.activities.mechanics.update_failures import refusal_of, was_
 from temporal_plans.activities.packages.run_record import record
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.activities.packages.tasks.execution import DONE, TaskState
-from temporal_plans.domain.owners.runs import RunHistory
+from temporal_plans.domain.owners.runs import RunHistory, RunRecord
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import CommonStatus, PlanRecord
+from temporal_plans.messages.owners import CommonStatus
 from temporal_plans.messages.packages import (
     InstanceInput,
     PackageDeployResult,
@@ -93,28 +93,22 @@ class NestedService:
         status = await self._ask("status", CommonStatus)
         if status is None or status.uninstalling:
             raise self._problem("was uninstalled meanwhile", passing=True)
-        plan = self._plan or await self._plan_of(status.number)
-        record = next((one for one in status.plans if one.name == plan), None)
-        if record is None:
-            return self._waiting("its plan has not begun")
-        return self._judged(record)
-
-    def _judged(self, record: PlanRecord) -> TaskState:
-        if record.status is Status.COMPLETE:
-            return DONE
-        if record.status is Status.ERROR:
-            fix = f"see `temporal plan explain {record.name} -s {self.name}`, and start it again"
-            raise self._problem(f"its plan {record.name} failed; {fix}")
-        if not record.open:
-            raise self._problem(f"its plan {record.name} ended as {record.status}", passing=True)
-        return self._waiting(f"its plan {record.name} is {record.status}")
-
-    async def _plan_of(self, number: int) -> str:
-        """Return the plan that carried out a configuration: the first that ran with it. Empty when
-        none has begun."""
         history = await self._ask("runs", RunHistory)
-        runs = history.runs if history else ()
-        return next((run.plan for run in runs if run.config == number), "")
+        runs = [run for run in history.runs if run.config == status.number] if history else []
+        # another plan may run with the same configuration, but the one of the change was the first
+        plan = self._plan or (runs[0].plan if runs else "")
+        run = next((one for one in reversed(runs) if one.plan == plan), None)
+        return self._judged(run) if run else self._waiting("its plan has not begun")
+
+    def _judged(self, run: RunRecord) -> TaskState:
+        if run.status is Status.COMPLETE:
+            return DONE
+        if run.status is Status.ERROR:
+            fix = f"see `temporal plan explain {run.plan} -s {self.name}`, and start it again"
+            raise self._problem(f"its plan {run.plan} failed; {fix}")
+        if run.ended is not None:
+            raise self._problem(f"its plan {run.plan} ended as {run.status}", passing=True)
+        return self._waiting(f"its plan {run.plan} is {run.status}")
 
     # --- what is to be changed ---
 
