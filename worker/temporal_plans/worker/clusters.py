@@ -76,18 +76,22 @@ def cluster_activities(
     from temporal_plans.activities.packages.observation import ObservationActivities
     from temporal_plans.activities.packages.package_cache import PackageCache
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
+    from temporal_plans.activities.packages.preview import PreviewActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
 
     contents = content_store(client)
     tasks = PackageTaskActivities(client, contents, connection, secrets, kinds)
-    installation = InstallationActivities(connection.use, PackageCache(contents).get)
+    load = PackageCache(contents).get
+    installation = InstallationActivities(connection.use, load)
     removal = RemovalActivities(client, connection.use)
     observation = ObservationActivities(client, connection.use, secrets)
+    preview = PreviewActivities(client, load, connection.use, secrets)
     return [
         tasks.run_package_tasks,
         installation.prepare_installation,
         removal.remove_instance,
         observation.look_at_objects,
+        preview.preview_objects,
     ]
 
 

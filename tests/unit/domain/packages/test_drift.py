@@ -25,7 +25,7 @@ def entry(
 
 
 OURS = entry("ours", {"f:data": {".": {}, "f:key": {}}}, APPLIED, "Apply")
-REPLICAS = {"f:spec": {"f:replicas": {}}}
+REPLICAS: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
 
 
 def changes(*entries: Any, labels: dict[str, str] | None = None) -> list[str]:
@@ -75,5 +75,5 @@ def test_the_label_of_the_instance_was_removed() -> None:
 
 
 def test_changes_are_bounded() -> None:
-    many = {"f:data": {f"f:no-{number}": {} for number in range(50)}}
+    many: dict[str, Any] = {"f:data": {f"f:no-{number}": {} for number in range(50)}}
     assert len(changes(OURS, entry("a", many))) == CHANGES_LIMIT
