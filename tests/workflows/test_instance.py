@@ -197,7 +197,7 @@ async def test_a_package_that_can_not_be_installed_is_refused_with_its_reasons(
     )
     with pytest.raises(Exception) as failed:  # noqa: PT011  # its cause is looked at
         await handle.result()
-    fields = {one.field for one in refusal_of(failed.value.__cause__).reasons}  # type: ignore[arg-type]
+    fields = {one.field for one in refusal_of(failed.value.__cause__).reasons}
     assert fields >= {"parameters.SIZE", "parameters.LIMIT", "cluster", "namespace"}
 
 

@@ -29,6 +29,7 @@ from temporal_plans.client.reading import task_logs
 from temporal_plans.client.reading.audit import Audit
 from temporal_plans.client.reading.diagnosis import Diagnosis, findings
 from temporal_plans.client.reading.explaining import needs_offers, why_cut_short, with_refusals
+from temporal_plans.client.reading.package_diagnosis import package_findings
 from temporal_plans.client.reading.paused import paused_pods, with_paused
 from temporal_plans.client.reading.plan_run import PlanRun, WatchProblem
 from temporal_plans.client.reading.remedies import (
@@ -293,6 +294,8 @@ class PlansClient(AuditVerbs, ContentVerbs, HistoryVerbs, PackageVerbs, Schedule
         """Explain what is wrong with a service: its plans, pods, agents, configuration, code, and
         the workflow tasks of all of them. Raises ServiceNotFound, StandsStill."""
         service = service.strip("/")
+        if await self.content_of(service) == "package":
+            return await self._explain_package(service)
         status = await self.service(service)
         pods, log, pools = await asyncio.gather(
             self.pods(service), self.service_log(service), self.show_pools()
@@ -315,6 +318,22 @@ class PlansClient(AuditVerbs, ContentVerbs, HistoryVerbs, PackageVerbs, Schedule
             service=service, findings=found, plans=plans, silent=silent,
             tasks=status.tasks, running=status.running,
         )  # fmt: skip
+
+    async def _explain_package(self, service: str) -> Diagnosis:
+        status = await self.instance(service)
+        log = await self.service_log(service)
+        stuck = await self.stuck(*(record.workflow_id for record in status.plans))
+        found = package_findings(
+            status,
+            log=log,
+            stuck=[one for one in stuck if not one.element[0]],
+            work=await self._pending_work(service_id(service)),
+            now=datetime.now(UTC),
+        )
+        plans, silent = await self._explain_open(status.plans)
+        return Diagnosis(
+            service=service, findings=found, plans=plans, silent=silent, objects=status.objects
+        )
 
     async def _pending_work(self, workflow_id: str) -> Sequence[PendingWork]:
         try:

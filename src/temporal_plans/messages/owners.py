@@ -159,12 +159,10 @@ class OwnerState(CompactValue):
 
 
 class OwnerStatus(CompressibleValue):
-    """The common part of the answers to the query ``status``. ``content`` is what the service is
-    made of; ``errors`` are the reasons for which the newest configuration was refused, until
-    another is deployed."""
+    """The common part of the answers to the query ``status``. ``errors`` are the reasons for which
+    the newest configuration was refused, until another is deployed."""
 
     name: str
-    content: Literal["service", "package"] = "service"
     config_id: str
     number: int = 1
     errors: tuple[str, ...] = ()
@@ -174,9 +172,11 @@ class OwnerStatus(CompressibleValue):
 
 
 class CommonStatus(OwnerStatus):
-    """The same, read from the answer of any owner."""
+    """The same, read from the answer of any owner. ``content`` is what the service is made of."""
 
     model_config = ConfigDict(extra="ignore")
+
+    content: Literal["service", "package"] = "service"
 
 
 class DeployAnswer(CompressibleValue):
@@ -190,9 +190,11 @@ class DeployAnswer(CompressibleValue):
 
 
 class OwnerResult(CompressibleValue):
-    """Result of an owner's workflow, which ends when it is uninstalled."""
+    """Result of an owner's workflow, which ends when it is uninstalled. ``content`` as in
+    CommonStatus."""
 
     name: str
+    content: Literal["service", "package"] = "service"
     log: CommandLog = CommandLog()
     runs: RunHistory = RunHistory()
 

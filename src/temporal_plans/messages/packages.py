@@ -254,9 +254,9 @@ class InstanceState(CompactValue):
 class InstanceStatus(OwnerStatus):
     """Answer of the Instance's query ``status``. ``version`` is that of the package, as people read
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
-    of all plans that people may start."""
+    of all plans that people may start; those that never ran have records with the run 0."""
 
-    content: Literal["service", "package"] = "package"
+    content: Literal["package"]  # without a default, which would not be written
     package: str
     version: str
     instance: str

@@ -7,6 +7,8 @@ from temporal_plans.cli.terminal.output import print_error, print_json, print_li
 from temporal_plans.cli.terminal.package_change_lines import change_lines
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.verbs.packages import PackageDeployment
+from temporal_plans.domain.owners.configurations import ConfigurationBook
+from temporal_plans.domain.packages.configuration import rollback_request
 from temporal_plans.messages.packages import PackageDeployResult, PackagePreview
 
 
@@ -68,3 +70,28 @@ def _print_result(service: str, result: PackageDeployResult) -> None:
     print_line(
         f'Service "{service}": configuration {result.number}, plan {result.plan} is under way.'
     )
+
+
+async def roll_package_back(
+    client: PlansClient,
+    service: str,
+    config: str,
+    *,
+    by: str,
+    reason: str,
+    dry_run: bool,
+    wait: bool,
+    timeout: timedelta | None = None,
+    json: bool = False,
+) -> int:
+    """Deploy an earlier configuration of a package again, by default the one before that in force;
+    return the exit code."""
+    kept = await client.package_configurations(service)
+    book = ConfigurationBook(kept.configurations, kept.target)
+    found = book.find(config) if config else book.before()
+    if dry_run:
+        change = rollback_request(found)
+        preview = await client.preview_change(service, change)
+        return report_package_preview(preview, json=json)
+    result = await client.rollback_package(service, found.id, by=by, reason=reason)
+    return await report_package(client, service, result, wait=wait, timeout=timeout, json=json)

@@ -226,6 +226,7 @@ def rollback(
 ) -> None:
     """Deploy an earlier configuration again, as a new configuration with its own number."""
     from temporal_plans.cli.actions.deployed import report_deployment, report_preview
+    from temporal_plans.cli.actions.deploying_packages import roll_package_back
     from temporal_plans.cli.actions.running import call_client_until_interrupted
     from temporal_plans.cli.inputs.author import whoami
     from temporal_plans.cli.inputs.durations import timeout_of
@@ -238,6 +239,11 @@ def rollback(
 
     async def rolled_back(client: "PlansClient") -> int:
         name = await resolve_service(client, service)
+        if await client.content_of(name) == "package":
+            return await roll_package_back(
+                client, name, number, by=by or whoami(), reason=reason,
+                dry_run=dry_run, wait=wait, timeout=limit, json=json,
+            )  # fmt: skip
         if dry_run:
             change = await client.preview_rollback(name, number, rollout=rollout)
             return report_preview(change, json=json)
@@ -252,6 +258,13 @@ def rollback(
 def uninstall(
     flags: ConnectionFlags,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    volumes: Annotated[
+        bool,
+        typer.Option("--volumes", help="Of a package: delete the claims of its pods as well."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Of a package: leave out its own plan `cleanup`.")
+    ] = False,
     wait: WaitOption = False,
     timeout: TimeoutOption = None,
     reason: ReasonOption = "",
@@ -261,7 +274,9 @@ def uninstall(
 ) -> None:
     """Uninstall a service: kill its tasks, release its resources, destroy its volumes.
 
-    Its plan `deploy` shows the progress. An uninstall can't be undone.
+    Its plan `deploy` shows the progress. A package's plan `cleanup` runs, and then what is left of
+    its objects is deleted; what its pods claimed stays, unless --volumes. An uninstall can't be
+    undone.
     """
     from temporal_plans.cli.actions.running import call_client_until_interrupted
     from temporal_plans.cli.actions.uninstalling import uninstall_service
@@ -269,7 +284,7 @@ def uninstall(
     from temporal_plans.cli.inputs.durations import timeout_of
     from temporal_plans.messages.owners import UninstallRequest
 
-    request = UninstallRequest(by=by or whoami(), reason=reason)
+    request = UninstallRequest(volumes=volumes, force=force, by=by or whoami(), reason=reason)
     limit = timeout_of(timeout, waits=wait)
     raise typer.Exit(
         call_client_until_interrupted(

@@ -9,9 +9,12 @@ from temporal_plans.client.temporal.gateway import (
     WorkflowIsClosed,
 )
 from temporal_plans.client.verbs.base import Verbs
+from temporal_plans.domain.owners.configurations import ConfigurationBook, ConfigurationNotFound
 from temporal_plans.domain.packages.changes import ChangeRequest
+from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.installation import definition_of
 from temporal_plans.domain.packages.package import Package
+from temporal_plans.domain.packages.plans import CLEANUP, DEPLOY
 from temporal_plans.domain.packages.resolution import resolve
 from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.values.model import Value
@@ -68,6 +71,10 @@ class PackageVerbs(Verbs):
         except (NoSuchWorkflow, WorkflowIsClosed):
             return ""
         return status.content
+
+    async def removal_plan(self, service: str) -> str:
+        """Return the name of the plan that an uninstall of the service runs."""
+        return CLEANUP if await self.content_of(service) == "package" else DEPLOY
 
     async def deploy_package(self, deployment: PackageDeployment) -> PackageDeployResult:
         """Install a package, or change what is installed. A change that is refused is not raised:
@@ -126,6 +133,11 @@ class PackageVerbs(Verbs):
             reason=deployment.reason,
         )
 
+    async def preview_change(self, service: str, change: ChangeRequest) -> PackagePreview:
+        """Return what a change of an installed package would be, or why it would be refused."""
+        request = InstanceInput(name=service, change=change)
+        return await self._query_service(service, "preview", PackagePreview, request)
+
     async def rollback_package(
         self, service: str, config: str, *, by: str = "", reason: str = ""
     ) -> PackageDeployResult:
@@ -152,3 +164,12 @@ def _taken(name: str) -> Refused:
         f"service {name!r} has pods, so no package can have this name",
         fix=f"choose another with -s, or `temporal plan uninstall -s {name}` first",
     )
+
+
+def found_in(kept: PackageConfigurations, config: str = "") -> PackageConfiguration:
+    """Return the configuration with this number or id, by default the one in force. Raises
+    Refused."""
+    try:
+        return ConfigurationBook(kept.configurations, kept.target).find(config or kept.target)
+    except ConfigurationNotFound as missing:
+        raise Refused(missing.refusal) from None

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from temporal_plans.domain.packages.enhancement import PHASE_KEY, PLAN_KEY, RUN_KEY, STEP_KEY
 from temporal_plans.domain.packages.inventory import ObjectRef
-from temporal_plans.domain.packages.manifests import Manifest, group_kind
+from temporal_plans.domain.packages.manifests import Manifest, group_kind, part
 from temporal_plans.domain.values.model import CompactValue
 from temporal_plans.domain.values.text import shortened
 
@@ -106,11 +106,11 @@ def _by_name(before: Any, after: Any) -> tuple[dict[str, Any], dict[str, Any]] |
     return (one, two) if one is not None and two is not None else None
 
 
-def _named(value: Any) -> dict[str, Any] | None:
+def _named(value: object) -> dict[str, Any] | None:
     if not isinstance(value, list):
         return None
-    elements: list[Any] = value
-    names = [one.get("name") if isinstance(one, dict) else None for one in elements]
+    elements = cast(list[object], value)
+    names = [part(one).get("name") for one in elements]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     return {f"name={name}": one for name, one in zip(names, elements, strict=True)}
@@ -132,7 +132,7 @@ def _shown(value: Any, show: Show) -> Any:
         entries = cast(dict[str, Any], value)
         return {show(key): _shown(one, show) for key, one in entries.items()}
     if isinstance(value, list):
-        return [_shown(one, show) for one in value]
+        return [_shown(one, show) for one in cast(list[object], value)]
     if isinstance(value, str):
         return show(value)
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -1,6 +1,7 @@
 """A package's plans as plans of the engine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
 from temporal_plans.domain.packages.installation import PackageDefinition, Switches
@@ -14,10 +15,12 @@ from temporal_plans.domain.plans.strategies.spec import StrategySpec
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason
 
+_Child = TypeVar("_Child", PackagePhase, PackageStep)
+
 
 def plan_specs(package: PackageDefinition, switches: Switches) -> dict[str, PlanSpec]:
-    """Return all plans of a package by name, ``cleanup`` included. A plan without phases can't run,
-    and has nothing to do."""
+    """Return all plans of a package by name, ``cleanup`` included. Without phases one is complete
+    at once. Of two phases, or two steps of a phase, with one name the first has precedence."""
     parameters = parameter_specs(package)
     return {
         name: _plan(name, plan, parameters, switches.absent_strategy)
@@ -39,11 +42,10 @@ def _may_be_set(one: Parameter) -> bool:
 
 
 def plan_faults(package: PackageDefinition, switches: Switches) -> Iterator[Reason]:
-    """Yield every reason why a plan of the package could not run as it is meant. Plans without
-    phases are legal: there is nothing to do."""
+    """Yield every reason why a plan of the package could not run as it is meant."""
     tasks = {task.name for task in package.operator.tasks}
     for name, spec in plan_specs(package, switches).items():
-        for problem in plan_check.problems(spec, NAMES, standing=True):
+        for problem in plan_check.problems(spec, NAMES, may_be_empty=True):
             yield problem.but(field=f"plans.{name}.{problem.field}")
         for other in package.plans[name].conflicts_with or ():
             if other not in package.plans:
@@ -67,7 +69,7 @@ def _plan(
         parameters=parameters,
         on_error=plan.on_error,
         reentrant=plan.reentrant,
-        phases=tuple(_phase(phase, absent) for phase in plan.phases),
+        phases=tuple(_phase(phase, absent) for phase in _by_name(plan.phases)),
     )
 
 
@@ -75,8 +77,16 @@ def _phase(phase: PackagePhase, absent: str) -> PhaseSpec:
     return PhaseSpec(
         name=phase.name,
         strategy=_strategy(phase.strategy, absent),
-        steps=tuple(_step(step) for step in phase.steps),
+        steps=tuple(_step(step) for step in _by_name(phase.steps)),
     )
+
+
+def _by_name(children: Iterable[_Child]) -> Iterable[_Child]:
+    """Return the children without those that have the name of an earlier one."""
+    found: dict[str, _Child] = {}
+    for child in children:
+        found.setdefault(child.name, child)
+    return found.values()
 
 
 def _step(step: PackageStep) -> StepSpec:

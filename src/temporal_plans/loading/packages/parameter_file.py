@@ -26,4 +26,4 @@ def parameter_texts(text: str, *, source: str) -> dict[str, str]:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return encode(value) if isinstance(value, Mapping | list) else printed(value)
+    return printed(value) if isinstance(value, str | int | float) else encode(value)

@@ -16,7 +16,7 @@ from temporal_plans.domain.packages.admission import (
     admission,
 )
 from temporal_plans.domain.packages.changes import ChangeRequest
-from temporal_plans.domain.packages.configuration import PackageConfiguration
+from temporal_plans.domain.packages.configuration import PackageConfiguration, rollback_request
 from temporal_plans.domain.packages.plans import exclude_each_other
 from temporal_plans.domain.packages.resolution import Resolved
 from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb
@@ -63,12 +63,12 @@ class Deploying(Owner):
         self.refuse_when_uninstalling()
         found = self._configs.find(request.config)
         input = self._input.but(by=request.by, reason=request.reason)
-        return await self._deploy(input, _as_before(found), source=found.id)
+        return await self._deploy(input, rollback_request(found), source=found.id)
 
     @rollback.validator
     def _check_rollback(self, request: Rollback) -> None:
         self.refuse_when_uninstalling()
-        self._check_way(_as_before(self._configs.find(request.config)))
+        self._check_way(rollback_request(self._configs.find(request.config)))
 
     def _check_way(self, change: ChangeRequest) -> None:
         """Raise the refusal of a change whose plan may not begin now. One that is wrong in itself
@@ -207,16 +207,3 @@ class Deploying(Owner):
         if start.verb is Verb.RESTART and (start.phase or start.step):
             return begin
         return begin.but(first=None, arguments=start.parameters)
-
-
-def _as_before(found: PackageConfiguration) -> ChangeRequest:
-    """Return the request that makes a configuration the one in force again."""
-    installation = found.installation
-    return ChangeRequest(
-        package=installation.package,
-        parameters=dict(installation.given),
-        secrets=installation.secrets,
-        exact=True,
-        switches=installation.switches,
-        allow_downgrade=True,
-    )

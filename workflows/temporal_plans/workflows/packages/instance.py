@@ -81,7 +81,9 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             raise refusal_error(self._refusal, text=text, type="InvalidService")
         await self.run_until_uninstalled()
         await self._contents.release_all()
-        return OwnerResult(name=self.owner_name, log=self.log.log, runs=self.plans.runs.history)
+        return OwnerResult(
+            name=self.owner_name, content="package", log=self.log.log, runs=self.plans.runs.history
+        )
 
     # --- hooks: values ---
 
