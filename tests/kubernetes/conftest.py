@@ -8,8 +8,11 @@ import pytest
 from kubernetes.cluster_client import ClusterClient
 from kubernetes.control_plane import ControlPlane, running_control_plane
 from kubernetes.namespaces import Namespace
+from kubernetes.package_steps import Steps
 from process_logs import add_logs
+from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.cluster import Cluster, connected
+from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from tools.control_plane import absence, programs
 
 PROGRAMS = programs()
@@ -50,6 +53,19 @@ async def namespace(cluster: ClusterClient) -> AsyncIterator[Namespace]:
     made = await Namespace.made(cluster)
     yield made
     await made.delete()
+
+
+@pytest.fixture
+async def connection(control_plane: ControlPlane) -> AsyncIterator[ClusterConnection]:
+    """The cluster as a worker has it."""
+    kubeconfig = control_plane.credentials.kubeconfig("admin")
+    async with ClusterConnection(ClusterAccess("tests", kubeconfig)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def steps(connection: ClusterConnection, namespace: Namespace) -> Steps:
+    return Steps(connection, namespace.name)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,12 +23,16 @@ from temporal_plans.messages.packages import (
     PackageRun,
     RecordObjects,
     TasksInput,
+    TasksOutcome,
     TasksResult,
 )
 
 INTERVALS = TaskIntervals(look=0.1, heartbeat=0.5, answer=20)
 
 Object = dict[str, Any]
+
+PLACE = "deploy.phase.step.task: "
+DONE = TasksResult(outcome=TasksOutcome.DONE, done=("task",))
 
 
 class Contents:
@@ -81,8 +85,9 @@ class Steps:
         secrets: Mapping[str, str] | None = None,
         kinds: Mapping[str, TaskKind] | None = None,
         intervals: TaskIntervals = INTERVALS,
+        owner: Owner | None = None,
     ) -> None:
-        self.owner, self.contents, self.namespace = Owner(), Contents(), namespace
+        self.owner, self.contents, self.namespace = owner or Owner(), Contents(), namespace
         self.environment = ActivityEnvironment()
         self.activities = PackageTaskActivities(
             cast(Client, self.owner),
@@ -155,3 +160,20 @@ class Steps:
 def task(kind: str, name: str = "task", **spec: Any) -> dict[str, Any]:
     """A task as packages write it."""
     return {"name": name, "kind": kind, "spec": spec}
+
+
+async def ended(steps: Steps, order: TasksInput) -> TasksResult:
+    """Execute a step, as its workflow does, until it no longer waits."""
+    result = await steps.execute(order)
+    while result.outcome is TasksOutcome.WAITING:
+        assert result.about is not None
+        assert result.reason.startswith(f"{result.about}: ")
+        result = await steps.execute(order.but(shown=result.reason))
+    return result
+
+
+def failed(result: TasksResult, outcome: TasksOutcome = TasksOutcome.FAILED) -> str:
+    """The reason of a task that failed, without its place."""
+    assert result.outcome is outcome, result
+    assert result.reason.startswith(PLACE)
+    return result.reason.removeprefix(PLACE)

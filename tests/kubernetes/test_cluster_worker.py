@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -64,12 +65,12 @@ async def worker(
 
 
 async def owner(
-    client: Client, namespace: Namespace, *objects: Object, **options: object
+    client: Client, namespace: Namespace, *objects: Object, **options: Any
 ) -> WorkflowHandle[StepOwner, TasksResult]:
     """Start the owner of a step that applies objects, its package in the content store."""
     unused = ClusterConnection(ClusterAccess("tests"))
     steps = Steps(unused, namespace.name)
-    order: TasksInput = steps.apply(*objects, **options)  # type: ignore[arg-type]
+    order: TasksInput = steps.apply(*objects, **options)
     for data in steps.contents.kept.values():
         await content_store(client).put(data)
     workflow_id = f"service/{uuid4()}"

@@ -31,7 +31,6 @@ from temporal_plans.messages.packages import (
     ObjectsReport,
 )
 
-
 NONE = SecretLookup([])
 
 

@@ -56,7 +56,7 @@ async def test_everything_is_removed_and_claims_stay(own: Cluster, namespace: Na
     assert result.reason == f"{kept}PersistentVolumeClaim data-db-0"
     for one in objects:
         assert await own.get(one) is None
-    assert await own.list("v1", "ConfigMap", namespace.name, labels="heritage=kudo") == []
+    assert await own.find("v1", "ConfigMap", namespace.name, labels="heritage=kudo") == []
 
     result = await remove(own, order.but(volumes=True), objects)
     assert result == TasksResult(outcome=TasksOutcome.DONE)

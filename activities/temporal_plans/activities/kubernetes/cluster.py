@@ -28,6 +28,8 @@ _UNAUTHORIZED = 401
 LIST_LIMIT = 500
 """Objects of one list."""
 
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
 Object = dict[str, Any]
 Manifest = Mapping[str, Any]
 
@@ -37,6 +39,7 @@ class Cluster:
 
     def __init__(self, dynamic: DynamicClient) -> None:
         self._dynamic = dynamic
+        self._kinds: dict[tuple[str, str], Any] = {}
         self.expired = False
         """Whether an answer was that the credentials are not, or no longer, valid (401)."""
 
@@ -54,9 +57,10 @@ class Cluster:
                 field_manager=FIELD_MANAGER,
                 force_conflicts=True,
                 _request_timeout=REQUEST_TIMEOUT,
+                serializer=_plain,
                 **options,
             )
-            return cast(Object, answer.to_dict())
+            return cast(Object, answer)
 
     async def get(self, manifest: Manifest) -> Object | None:
         """Return the object that has the manifest's kind, name and namespace; None without one,
@@ -68,8 +72,9 @@ class Cluster:
                     name=_name(manifest),
                     namespace=_namespace(manifest),
                     _request_timeout=REQUEST_TIMEOUT,
+                    serializer=_plain,
                 )
-                return cast(Object, answer.to_dict())
+                return cast(Object, answer)
         except ClusterError as error:
             if _is_absent(error):
                 return None
@@ -104,10 +109,11 @@ class Cluster:
                 content_type="application/merge-patch+json",
                 field_manager=FIELD_MANAGER,
                 _request_timeout=REQUEST_TIMEOUT,
+                serializer=_plain,
             )
-            return cast(Object, answer.to_dict())
+            return cast(Object, answer)
 
-    async def list(
+    async def find(
         self,
         api_version: str,
         kind: str,
@@ -128,8 +134,10 @@ class Cluster:
                     field_selector=fields,
                     limit=limit,
                     _request_timeout=REQUEST_TIMEOUT,
+                    serializer=_plain,
                 )
-                return cast("list[Object]", answer.to_dict()["items"])
+                kinds = {"apiVersion": api_version, "kind": kind}
+                return [{**kinds, **one} for one in answer["items"]]
         except ClusterError as error:
             if _is_absent(error):
                 return []
@@ -141,6 +149,21 @@ class Cluster:
             api = VersionApi(self._dynamic.client)
             answer = await api.get_code(_request_timeout=REQUEST_TIMEOUT)
             return str(answer.git_version)
+
+    async def list_metadata(self, like: Manifest, *, limit: int) -> tuple[list[Object], bool]:
+        """Return the metadata of objects of the manifest's kind, in its namespace if it has one: at
+        most ``limit``, and whether these are all."""
+        with self._errors(f"{like['kind']}"):
+            resource = await self._resource(like)
+            answer: Any = await resource.get(
+                namespace=_namespace(like),
+                limit=limit,
+                header_params={"Accept": _METADATA_ONLY},
+                _request_timeout=REQUEST_TIMEOUT,
+                serializer=_plain,
+            )
+            complete = not answer["metadata"].get("continue")
+            return cast(list[Object], answer["items"]), complete
 
     async def delete(self, manifest: Manifest, *, uid: str = "") -> bool:
         """Order the deletion of the object after all that it owns; return whether there was one.
@@ -185,12 +208,15 @@ class Cluster:
 
     async def _resource(self, manifest: Manifest) -> Any:
         """The definition of a kind that is unknown may be younger than the last look."""
-        wanted = {"api_version": manifest["apiVersion"], "kind": manifest["kind"]}
-        try:
-            return await self._dynamic.resources.get(**wanted)
-        except ResourceNotFoundError:
-            await self._dynamic.resources.invalidate_cache()
-            return await self._dynamic.resources.get(**wanted)
+        key = manifest["apiVersion"], manifest["kind"]
+        if key not in self._kinds:
+            wanted = {"api_version": key[0], "kind": key[1]}
+            try:
+                self._kinds[key] = await self._dynamic.resources.get(**wanted)
+            except ResourceNotFoundError:
+                await self._dynamic.resources.invalidate_cache()
+                self._kinds[key] = await self._dynamic.resources.get(**wanted)
+        return self._kinds[key]
 
     @contextmanager
     def _errors(self, subject: str) -> Generator[None, None, None]:
@@ -225,6 +251,11 @@ def _errors(subject: str) -> Generator[None, None, None]:
         yield
     except ANSWERS as error:
         raise cluster_error(subject, error) from error
+
+
+def _plain(client: DynamicClient, answer: Object) -> Object:
+    """Answers as they are: the library would make attributes of all their fields."""
+    return answer
 
 
 def _is_absent(error: ClusterError) -> bool:

@@ -164,11 +164,11 @@ class _Look:
             return []
         selector = ",".join(f"{key}={value}" for key, value in labels.items())
         namespace = live["metadata"]["namespace"]
-        return await self.cluster.list("v1", "Pod", namespace, labels=selector, limit=_PODS_LIMIT)
+        return await self.cluster.find("v1", "Pod", namespace, labels=selector, limit=_PODS_LIMIT)
 
     async def _events(self, live: Object, uid: str) -> list[Object]:
         namespace = live["metadata"].get("namespace") or "default"
-        return await self.cluster.list(
+        return await self.cluster.find(
             "v1", "Event", namespace, fields=f"involvedObject.uid={uid}", limit=_EVENTS_LIMIT
         )
 

@@ -169,7 +169,7 @@ class _Removal:
     async def _claims(self) -> list[ObjectRef]:
         """Return the claims that StatefulSets of the instance made: nothing owns them."""
         labels = f"{INSTANCE_LABEL}={self.package.instance}"
-        found = await self.cluster.list(
+        found = await self.cluster.find(
             "v1", "PersistentVolumeClaim", self.package.namespace, labels=labels
         )
         named = {ref.key for ref in self.inventory}

@@ -14,12 +14,11 @@ _RBAC, _DEFINITIONS = "rbac.authorization.k8s.io", "apiextensions.k8s.io"
 
 def raised(manifest: Manifest) -> Object:
     """Return a manifest in the version that clusters have today; the same one where it has it."""
-    made: Object = deepcopy(dict(manifest))
-    successor = _SUCCESSORS.get((str(made.get("apiVersion")), str(made.get("kind"))))
+    successor = _SUCCESSORS.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
     if successor is None:
-        return made
+        return dict(manifest)
     version, converted = successor
-    return {**converted(made), "apiVersion": version}
+    return {**converted(deepcopy(dict(manifest))), "apiVersion": version}
 
 
 def _same(made: Object) -> Object:
