@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -221,6 +221,28 @@ async def test_holders_are_known_once(served: Client, queue: str) -> None:
     assert (await status(served, digest)).holders == ("service/b",)
 
 
+async def test_a_put_keeps_it_for_another_day(served: Client, queue: str) -> None:
+    store, data = TemporalContents(served, task_queue=queue), noise(10, seed=14)
+    digest = await store.put(data)
+    first = (await status(served, digest)).kept_until
+    await store.put(data)
+    assert first < (await status(served, digest)).kept_until
+
+
+async def test_a_holder_is_not_taken_for_closed_on_its_first_day(
+    served: Client, queue: str
+) -> None:
+    """The first part of a content holds the others, and starts after them."""
+    data = noise(10, seed=15)
+    id = content_id(ContentStoreSuite.digest(data))
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    part = ContentPart.of(data, holder="never/started").but(next_check=past)
+    await served.start_workflow("Content", part, id=id, task_queue=queue)
+    await until(lambda: checks(served, id), lambda count: count == 1)
+    found = await status(served, ContentStoreSuite.digest(data))
+    assert found.holders == ("never/started",)
+
+
 async def test_the_activities(served: Client, queue: str) -> None:
     data = noise(10, seed=13)
     digest = await TemporalContents(served, task_queue=queue).put(data)
@@ -250,6 +272,7 @@ async def test_malformed_signals(served: Client, queue: str) -> None:
     data = noise(10, seed=7)
     digest = await store.put(data)
     handle = served.get_workflow_handle(content_id(digest))
+    kept_until = (await status(served, digest)).kept_until
     bad: list[Any] = [{"holdr": "x"}, {"holder": 1}, {"holder": "x" * 2000}, [], None, "x", 1]
     for signal in ("hold", "release", "nonsense"):
         for value in bad:
@@ -259,10 +282,29 @@ async def test_malformed_signals(served: Client, queue: str) -> None:
         await handle.signal(signal)
         await handle.signal(signal, args=[1, 2])
     await store.hold(digest, "service/a")
-    assert (await status(served, digest)).holders == ("service/a",)
+    found = await status(served, digest)
+    assert (found.holders, found.kept_until) == (("service/a",), kept_until)
     assert await store.get(digest) == data
     described = (await handle.describe()).raw_description
     assert described.pending_workflow_task.attempt < 2
+
+
+async def test_a_content_with_too_many_holders_does_not_end(served: Client, queue: str) -> None:
+    data = noise(10, seed=16)
+    id = content_id(ContentStoreSuite.digest(data))
+    given = ContentPart.of(data).but(crowded=True, kept_until=datetime(2026, 1, 1, tzinfo=UTC))
+    handle = await served.start_workflow("Content", given, id=id, task_queue=queue)
+    assert (await status(served, ContentStoreSuite.digest(data))).holders == ()
+    assert (await handle.describe()).status is WorkflowExecutionStatus.RUNNING
+
+
+async def carried(client: Client, workflow_id: str) -> ContentPart:
+    """Return the input of a content's newest run."""
+    began = await beginning_of(client, workflow_id)
+    assert began is not None
+    [part] = await client.data_converter.decode(began.input.payloads, [ContentPart])
+    assert isinstance(part, ContentPart)
+    return part
 
 
 async def test_more_holders_than_fit_keep_it_open(served: Client, queue: str) -> None:
@@ -275,12 +317,15 @@ async def test_more_holders_than_fit_keep_it_open(served: Client, queue: str) ->
     handle = await served.start_workflow("Content", given, id=id, task_queue=queue)
     first = (await handle.describe()).run_id
     newest = served.get_workflow_handle(id)
+    kept_until = (await status(served, digest)).kept_until
     for i in range(8):
         await newest.signal("hold", ContentHolder(holder=f"service/x{i}" + "é" * 980))
         await status(served, digest)
     assert (await newest.describe()).run_id != first
     found = await status(served, digest)
     assert found.crowded
+    assert found.kept_until == kept_until
+    assert (await carried(served, id)).next_check == kept_until + timedelta(days=6)
     assert set(long) <= set(found.holders)
     assert await TemporalContents(served, task_queue=queue).get(digest) == data
     for holder in found.holders:
@@ -339,13 +384,26 @@ async def lifetime(client: Client, workflow_id: str) -> timedelta:
     return described.close_time - described.start_time
 
 
+async def open_after(client: Client, workflow_id: str, kind: "EventType.ValueType") -> timedelta:
+    """Return how long a workflow was open after the last event of a kind, once it is closed."""
+    handle = client.get_workflow_handle(workflow_id)
+    await handle.result()
+    events = (await handle.fetch_history()).events
+    last = [event for event in events if event.event_type == kind][-1]
+    return events[-1].event_time.ToDatetime() - last.event_time.ToDatetime()
+
+
+A_DAY = timedelta(days=1)
+LITTLE = timedelta(hours=1)
+
+
 async def test_without_a_holder_it_ends_after_a_day(skipping: str, queue: str) -> None:
     async with skipping_client(skipping, queue) as client:
         store = TemporalContents(client, task_queue=queue)
         data = noise(100, seed=9)
         digest = await store.put(data)
         open_for = await lifetime(client, content_id(digest))
-        assert timedelta(days=1) <= open_for < timedelta(days=1, hours=1)
+        assert A_DAY <= open_for < A_DAY + LITTLE
         assert await store.get(digest) == data
         assert await store.put(data) == digest
         assert await store.get(digest) == data
@@ -377,7 +435,8 @@ async def test_a_held_one_is_open_until_a_day_after_its_release(skipping: str, q
         digest, holder = await held(client, queue, data)
         assert (await status(client, digest)).holders == (holder,)
         await TemporalContents(client, task_queue=queue).release(digest, holder)
-        assert await lifetime(client, wanted) >= timedelta(days=3 * 7 + 1)
+        released = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+        assert A_DAY <= await open_after(client, wanted, released) < A_DAY + LITTLE
 
 
 async def test_a_closed_holder_is_released(skipping: str, queue: str) -> None:
@@ -386,7 +445,8 @@ async def test_a_closed_holder_is_released(skipping: str, queue: str) -> None:
     async with skipping_client(skipping, queue, lambda id: id == wanted) as client:
         _, holder = await held(client, queue, data)
         await client.get_workflow_handle(holder).terminate()
-        assert await lifetime(client, wanted) >= timedelta(days=3 * 7 + 1)
+        checked = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+        assert A_DAY <= await open_after(client, wanted, checked) < A_DAY + LITTLE
 
 
 async def test_parts_end_after_their_first_part(skipping: str, queue: str) -> None:

@@ -6,11 +6,12 @@ which are workflows of the same type; the first part is started last, and is the
 """
 
 import base64
-import binascii
+import json
 import zlib
+from collections.abc import Iterable
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
 
 from temporal_plans.domain.values.model import CompactValue, WorkflowId
 from temporal_plans.messages.malformed import SignalArgument
@@ -21,7 +22,8 @@ CONTENT_LIMIT = 10 * 1024 * 1024
 PART_SIZE = 1_125_000
 """Bytes of a part, before compression: bytes that can't be compressed are 1.5 MB in base64. With
 the holders that is less than a payload of Temporal may have, also when a codec adds to it. Contents
-are divided before they are compressed: parts of two clients whose zlib differs fit together."""
+are divided before they are compressed: parts of two clients whose zlib differs fit together. For
+the same reason another size needs other ids."""
 
 PARTS_LIMIT = 16
 """Parts of one content; more than the largest one has."""
@@ -40,6 +42,21 @@ def content_id(digest: str, part: int = 1) -> str:
     return f"content/{digest}" if part == 1 else f"content/{digest}/{part}"
 
 
+def holders_size(holders: Iterable[str]) -> int:
+    """Return the bytes of holders as JSON, at most."""
+    return sum(len(json.dumps(holder)) + 1 for holder in holders)
+
+
+def _bounded(holders: tuple[str, ...]) -> tuple[str, ...]:
+    if (size := holders_size(holders)) > HOLDERS_SIZE_LIMIT:
+        raise ValueError(f"{size:,} bytes of holders; at most {HOLDERS_SIZE_LIMIT:,} fit")
+    return holders
+
+
+HolderIds = Annotated[tuple[WorkflowId, ...], AfterValidator(_bounded)]
+"""The workflow ids of holders, at most ``HOLDERS_SIZE_LIMIT`` bytes."""
+
+
 class ContentPart(CompactValue):
     """Input of the workflow ``Content``. ``packed`` is the bytes, deflated (zlib), in base64. The
     fields from ``holders`` on are carried from run to run."""
@@ -47,7 +64,7 @@ class ContentPart(CompactValue):
     packed: str = Field(max_length=1_600_000)
     part: int = Field(default=1, ge=1, le=PARTS_LIMIT)
     parts: int = Field(default=1, ge=1, le=PARTS_LIMIT)
-    holders: tuple[WorkflowId, ...] = Field(default=(), max_length=HOLDERS_SIZE_LIMIT)
+    holders: HolderIds = ()
     crowded: bool = Field(default=False, description="there were more holders than fit")
     kept_until: AwareDatetime | None = None
     next_check: AwareDatetime | None = None
@@ -64,7 +81,7 @@ class ContentPart(CompactValue):
         stream = zlib.decompressobj()
         try:
             data = stream.decompress(base64.b64decode(self.packed, validate=True), CONTENT_LIMIT)
-        except (binascii.Error, zlib.error) as error:
+        except (ValueError, zlib.error) as error:
             raise ValueError(f"can't be expanded: {error}") from error
         if not stream.eof:
             raise ValueError(f"is cut off, or expands to more than {CONTENT_LIMIT} bytes")
@@ -99,4 +116,4 @@ class ContentHold(CompactValue):
 class Holders(CompactValue):
     """Input and result of the activity ``closed_holders``: workflow ids."""
 
-    holders: tuple[WorkflowId, ...] = Field(default=(), max_length=HOLDERS_SIZE_LIMIT)
+    holders: HolderIds = ()

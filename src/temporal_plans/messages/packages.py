@@ -3,13 +3,14 @@
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.packages.changes import Change, ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.object_preview import ObjectPreview, PreviewAction
 from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
+from temporal_plans.domain.packages.readiness import Readiness
 from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, Name, WorkflowId
@@ -207,6 +208,13 @@ class ObjectsPreview(CompressibleValue):
     problem: str = Field(default="", max_length=2000)
 
 
+class Observation(CompressibleValue):
+    """What an Instance has seen of its objects: those that are notable, and when."""
+
+    at: AwareDatetime
+    report: ObjectsReport
+
+
 # --- messages between an Instance and clients ----------------------------------------------------
 
 INSTANCE_HISTORY_LIMIT = 2000
@@ -236,8 +244,8 @@ class InstanceState(CompactValue):
     ``uids`` are the ids of the newest runs of its plans, by plan; ``inventory`` are the objects
     that it has in its cluster, in the order in which they were first applied; ``held`` are
     the digests that it holds in the content store; ``rejected`` are the reasons for which the
-    newest configuration was refused; ``volumes`` and ``force`` are those of the request to
-    uninstall it.
+    newest configuration was refused; ``seen`` is what it saw of its objects last; ``volumes`` and
+    ``force`` are those of the request to uninstall it.
     """
 
     owner: OwnerState = OwnerState()
@@ -247,6 +255,8 @@ class InstanceState(CompactValue):
     inventory: tuple[ObjectRef, ...] = ()
     held: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
+    seen: Observation | None = None
+    readiness: Readiness | None = None
     volumes: bool = False
     force: bool = False
 
@@ -254,7 +264,8 @@ class InstanceState(CompactValue):
 class InstanceStatus(OwnerStatus):
     """Answer of the Instance's query ``status``. ``version`` is that of the package, as people read
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
-    of all plans that people may start; those that never ran have records with the run 0."""
+    of all plans that people may start; those that never ran have records with the run 0.
+    ``seen`` is what was seen of its objects last, while no plan ran."""
 
     content: Literal["package"]  # without a default, which would not be written
     package: str
@@ -264,6 +275,8 @@ class InstanceStatus(OwnerStatus):
     namespace: str
     objects: int = 0
     startable: tuple[str, ...] = ()
+    readiness: Readiness | None = None
+    seen: Observation | None = None
 
 
 class PackageDeployResult(DeployAnswer):
@@ -298,3 +311,10 @@ class Inventory(CompressibleValue):
 
     package: InstalledPackage
     objects: tuple[ObjectRef, ...] = ()
+
+
+class LookRequest(CompactValue):
+    """Argument of the Instance's update ``look``: look now at the objects from the one with the
+    number ``first`` on. The answer is an ObjectsReport."""
+
+    first: int = Field(default=0, ge=0, le=OBJECTS_LIMIT)

@@ -19,6 +19,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporal_plans.activities.contents.cached_contents import CachedContents
 from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.contents.holds import ContentActivities
+from temporal_plans.activities.contents.store import ContentStore
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.mechanics.secrets import SecretProvider
 from temporal_plans.activities.owners.plans import PlanActivities
@@ -35,6 +36,7 @@ from temporal_plans.domain.services.change_check import ConfigValidator
 from temporal_plans.domain.services.plan_customizer import PlanCustomizer
 from temporal_plans.domain.services.recovery.book import Recoverer
 from temporal_plans.domain.values.model import build_all
+from temporal_plans.messages.addresses import PLANS_QUEUE
 from temporal_plans.worker.clusters import ServedClusters
 from temporal_plans.worker.sdk.evictions import Evictions
 from temporal_plans.worker.sdk.interruption import raise_activation_timeout
@@ -167,9 +169,12 @@ class PlansPlugin(SimplePlugin):
         config = super().configure_worker(config)
         client = config.get("client")
         if client is not None:
+            queue = config.get("task_queue", PLANS_QUEUE)
+            contents = CachedContents(content_store(client, task_queue=queue))
+            placement = self._placement(client)
             config["activities"] = [
                 *config.get("activities", []),
-                *activities(client, self._rules, self._placement(client), self._intervals),
+                *activities(client, self._rules, placement, contents, self._intervals),
             ]
             self._patch_runners(config, client.data_converter)
         return config
@@ -204,12 +209,16 @@ class PlansPlugin(SimplePlugin):
 
 
 def activities(
-    client: Client, rules: ServiceRules, placement: Placement, intervals: ActivityIntervals
+    client: Client,
+    rules: ServiceRules,
+    placement: Placement,
+    contents: ContentStore,
+    intervals: ActivityIntervals,
 ) -> list[Callable[..., Any]]:
-    """Return the activities of the plans queue: those that talk only to Temporal, and to the
-    placement."""
+    """Return the activities of the plans queue: those that talk only to Temporal, to the placement
+    and to the content store."""
     configurations = ConfigurationActivities(rules.config_validators, rules.plan_customizers)
-    contents = ContentActivities(client, CachedContents(content_store(client)))
+    holds = ContentActivities(client, contents)
     offers, pods = OfferActivities(client, placement), PodActivities(client, placement)
     plans = PlanActivities(client)
     scheduled = ScheduledActivities(client, intervals.scheduled)
@@ -229,9 +238,9 @@ def activities(
         scheduled.start_scheduled_plan,
         scheduled.wait_for_plan,
         scheduled.stop_scheduled_plan,
-        contents.hold_content,
-        contents.release_content,
-        contents.closed_holders,
+        holds.hold_content,
+        holds.release_content,
+        holds.closed_holders,
     ]
 
 

@@ -42,7 +42,7 @@ class _FileSystem(Protocol):
 
 class FileContents:
     """The ContentStore at a URL for fsspec. ``hold`` and ``release`` do nothing: files are deleted
-    by the rules of the place (a bucket's life cycle), or by nobody.
+    by the rules of the place (a bucket's life cycle), or not at all.
 
     Raises ImportError when the package for the URL's protocol is not installed, and ValueError for
     an unknown protocol. Calls raise ContentUnavailable while the place does not answer.

@@ -16,12 +16,16 @@ from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
 from temporal_plans.activities.kubernetes.api_client import api_client
 from temporal_plans.activities.kubernetes.errors import ANSWERS, ClusterError, cluster_error
+from temporal_plans.activities.kubernetes.pod_command import Container, Executed, execute
 
 FIELD_MANAGER = "temporal-plans"
 """The one owner of all fields that plans apply: what a plan no longer sends, the server removes."""
 
 REQUEST_TIMEOUT = 30.0
 """Seconds that a request may take."""
+
+COMMAND_TIMEOUT = 60.0
+"""Seconds that a command in a pod may take."""
 
 _UNAUTHORIZED = 401
 
@@ -205,6 +209,20 @@ class Cluster:
         version = live["metadata"]["resourceVersion"]
         change = {"managedFields": [dict(one) for one in managers], "resourceVersion": version}
         return await self.merge(live, {"metadata": change})
+
+    async def execute(
+        self,
+        container: Container,
+        command: Sequence[str],
+        *,
+        limit: int,
+        timeout: float = COMMAND_TIMEOUT,
+    ) -> Executed:
+        """Run a command in a container to its end. ``limit``: bytes that it may print."""
+        with self._errors(str(container)):
+            return await execute(
+                self._dynamic.configuration, container, command, limit=limit, timeout=timeout
+            )
 
     async def _resource(self, manifest: Manifest) -> Any:
         """The definition of a kind that is unknown may be younger than the last look."""

@@ -20,16 +20,16 @@ Key = tuple[str, str, str, str]
 
 
 async def live_metadata(
-    cluster: Cluster, manifests: Sequence[Manifest]
+    cluster: Cluster, manifests: Sequence[Manifest], *, limit: int = _LIST_LIMIT
 ) -> Mapping[Key, Object | None]:
     """Return for each object, by its key, what is there under its name, at least the metadata; None
-    where there is nothing. Raises ClusterError."""
+    where there is nothing. Lists have at most ``limit`` objects. Raises ClusterError."""
     found: dict[Key, Object | None] = {}
     ordered = sorted(manifests, key=_kind)
     for _, members in groupby(ordered, _kind):
         group = list(members)
         if len(group) >= _LIST_MINIMUM:
-            found |= await _listed(cluster, group)
+            found |= await _listed(cluster, group, limit)
     missing = [one for one in manifests if ObjectRef.of(one).key not in found]
     lives = await gather_bounded(cluster.get(one) for one in missing)
     keys = [ObjectRef.of(one).key for one in missing]
@@ -41,10 +41,12 @@ def _kind(manifest: Manifest) -> tuple[str, str, str]:
     return ref.api_version, ref.kind, ref.namespace
 
 
-async def _listed(cluster: Cluster, group: Sequence[Manifest]) -> dict[Key, Object | None]:
+async def _listed(
+    cluster: Cluster, group: Sequence[Manifest], limit: int
+) -> dict[Key, Object | None]:
     """Return those that a list has. That others are not there follows from a complete list only."""
     try:
-        items, complete = await cluster.list_metadata(group[0], limit=_LIST_LIMIT)
+        items, complete = await cluster.list_metadata(group[0], limit=limit)
     except ClusterError as error:
         if error.status == _FORBIDDEN:  # a role may permit requests for single objects only
             return {}

@@ -5,9 +5,7 @@ from collections import OrderedDict
 from typing import Protocol
 
 from temporal_plans.domain.packages.package import Package
-from temporal_plans.domain.values.refusal import SpecError
-from temporal_plans.loading.packages.archive import read_archive
-from temporal_plans.loading.packages.reader import read_files
+from temporal_plans.loading.packages.stored import stored_package
 
 _COUNT_LIMIT = 100
 """Packages in memory; one has at most 10 MB, and mostly some 100 kB."""
@@ -33,17 +31,9 @@ class PackageCache:
         package = self._packages.get(digest)
         if package is None:
             data = await self._contents.get(digest)
-            package = await asyncio.to_thread(_read, data, digest)
+            package = await asyncio.to_thread(stored_package, data, digest)
         self._packages[digest] = package
         self._packages.move_to_end(digest)
         while len(self._packages) > _COUNT_LIMIT:
             self._packages.popitem(last=False)
         return package
-
-
-def _read(data: bytes, digest: str) -> Package:
-    source = f"package {digest[:12]}"
-    read = read_files(read_archive(data, source), source)
-    if read.faults:
-        raise SpecError([fault.as_reason() for fault in read.faults], source=source)
-    return read.package

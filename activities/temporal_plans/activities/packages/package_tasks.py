@@ -56,9 +56,8 @@ class PackageTaskActivities:
 
     async def _execute(self, order: TasksInput, hidden: HiddenValues) -> TasksResult:
         installed = order.run.package
-        package = await self._packages.get(installed.content)
         values = await secret_values(installed.secrets, self._secrets)
         hidden.add_values(values.values())
         async with self._connection.use() as cluster:
-            context = await step_context(order, package, values, cluster, self._client)
+            context = await step_context(order, self._packages.get, values, cluster, self._client)
             return await StepExecution(context, self._kinds, hidden, self._intervals).run()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from temporalio.client import Client
 
 from temporal_plans.activities.kubernetes.cluster import Cluster
+from temporal_plans.activities.packages.access import LoadPackage
 from temporal_plans.activities.packages.instance_objects import InstanceObjects
 from temporal_plans.activities.packages.step_context import StepContext
 from temporal_plans.activities.packages.task_problem import TaskProblem
@@ -20,14 +21,16 @@ from temporal_plans.messages.packages import InstalledPackage, TasksInput
 
 async def step_context(
     order: TasksInput,
-    package: Package,
+    load: LoadPackage,
     secrets: Mapping[str, str],
     cluster: Cluster,
     client: Client,
 ) -> StepContext:
-    """Return the context of a step, its templates rendered. ``secrets`` are values by name of the
-    parameter. Raises TaskProblem for a parameter that can't be decoded."""
+    """Return the context of a step, its templates rendered. ``load`` gives packages by digest;
+    ``secrets`` are values by name of the parameter. Raises TaskProblem for a parameter that can't
+    be decoded, and RefusedError for a package that can't be read."""
     installed = order.run.package
+    package = await load(installed.content)
     installation = Installation(
         package=package,
         name=installed.instance,
@@ -47,6 +50,7 @@ async def step_context(
         cluster=cluster,
         client=client,
         objects=InstanceObjects(cluster, origin_of(order, package)),
+        load=load,
     )
 
 

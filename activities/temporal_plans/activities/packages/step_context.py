@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from temporalio.client import Client
 
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object
+from temporal_plans.activities.packages.access import LoadPackage
 from temporal_plans.activities.packages.instance_objects import InstanceObjects
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.domain.packages.package import Package
@@ -19,7 +20,8 @@ from temporal_plans.messages.packages import TasksInput
 class StepContext:
     """``texts`` are the rendered templates of all tasks of the step by key, or why one can't be
     rendered. ``params`` are the values of parameters as templates see them, those of secrets
-    included: nothing of them may stand in a reason, which is for the step to show."""
+    included: nothing of them may stand in a reason, which is for the step to show. ``load`` gives
+    packages by their digests."""
 
     order: TasksInput
     installation: Installation
@@ -28,6 +30,7 @@ class StepContext:
     cluster: Cluster
     client: Client
     objects: InstanceObjects
+    load: LoadPackage
 
     @property
     def package(self) -> Package:

@@ -1,7 +1,5 @@
 """Deployments of packages, from a folder or an archive and the options of the command."""
 
-from pathlib import Path
-
 import typer
 
 from temporal_plans.cli.inputs.package_flags import PackageFlags
@@ -9,10 +7,7 @@ from temporal_plans.cli.inputs.pairs import pairs
 from temporal_plans.cli.terminal.output import print_note
 from temporal_plans.client.verbs.packages import PackageDeployment
 from temporal_plans.domain.values.refusal import SpecError
-from temporal_plans.loading.packages.archive import write_archive
-from temporal_plans.loading.packages.download import is_address
-from temporal_plans.loading.packages.folder import read_folder, visible
-from temporal_plans.loading.packages.reader import package_files, read_files
+from temporal_plans.loading.packages.nested import ResolvedPackage, load_tree
 from temporal_plans.loading.packages.verification import verify
 
 
@@ -41,18 +36,21 @@ def package_deployment(
         if not service:
             raise typer.BadParameter("name a service file or a package, or a service with -s")
         return deployment
-    files = _files(source)
-    read = read_files(files, source)
-    result = verify(read)
+    tree = load_tree(source)
+    for each in tree.packages.values():
+        _verify(each, "" if each is tree.root else f"{each.source}: ")
+    return deployment.but(
+        name=service or tree.root.package.name,
+        package=tree.root.package,
+        archive=tree.root.archive,
+        nested=tuple(each.archive for each in tree.packages.values() if each is not tree.root),
+    )
+
+
+def _verify(resolved: ResolvedPackage, where: str) -> None:
+    """Print a note for each warning. Raises SpecError with all errors."""
+    result = verify(resolved.read)
     if not result.valid:
-        raise SpecError([one.as_reason() for one in result.errors], source=source)
+        raise SpecError([one.as_reason() for one in result.errors], source=resolved.source)
     for warning in result.warnings:
-        print_note(str(warning))
-    name = service or read.package.name
-    return deployment.but(name=name, package=read.package, archive=write_archive(files))
-
-
-def _files(source: str) -> dict[str, bytes]:
-    if not is_address(source) and Path(source).is_dir():
-        return read_folder(Path(source), visible)
-    return package_files(source)
+        print_note(f"{where}{warning}")

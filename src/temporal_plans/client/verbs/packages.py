@@ -26,6 +26,8 @@ from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
     Inventory,
+    LookRequest,
+    ObjectsReport,
     PackageConfigurations,
     PackageDeployResult,
     PackagePreview,
@@ -38,7 +40,8 @@ MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
 class PackageDeployment(Value):
     """A change of a package that is installed as the service ``name``, or its installation.
 
-    ``package`` and its ``archive`` (.tgz) are both set, or neither: then the installed one stays.
+    ``package`` and its ``archive`` are both set, or neither: then the installed one stays.
+    ``nested`` are the archives of the packages nested in it (``loading.packages.nested``).
     ``parameters`` are texts by name, None for those to unset; ``secrets`` are names of files of the
     cluster's worker. Empty texts leave the place as it is; a new one is the namespace ``default``
     of the cluster ``main``, and has the service's name.
@@ -47,6 +50,7 @@ class PackageDeployment(Value):
     name: str
     package: Package | None = None
     archive: bytes = b""
+    nested: tuple[bytes, ...] = ()
     parameters: Mapping[str, str | None] = {}
     secrets: Mapping[str, str] = {}
     instance: str = ""
@@ -113,6 +117,8 @@ class PackageVerbs(Verbs):
             raise ServiceNotFound(deployment.name, await self.services())
         definition = None
         if deployment.package is not None:
+            for archive in deployment.nested:
+                await self._gateway.put_content(archive)
             digest = await self._gateway.put_content(deployment.archive)
             definition = definition_of(deployment.package, digest)
         new = not content
@@ -153,6 +159,16 @@ class PackageVerbs(Verbs):
         """Return the configurations that an installed package keeps, oldest first."""
         return await self._query_service(service, "configurations", PackageConfigurations)
 
+    async def objects(self, service: str) -> ObjectsReport:
+        """Look at all objects of an installed package now. A report with a ``problem`` says why the
+        cluster or its worker does not answer, and has no objects."""
+        report = await self._update_service(service, "look", LookRequest(), ObjectsReport)
+        while report.following is not None and not report.problem:
+            request = LookRequest(first=report.following)
+            more = await self._update_service(service, "look", request, ObjectsReport)
+            report = joined(report, more)
+        return report
+
     async def inventory(self, service: str) -> Inventory:
         """Return the objects that an installed package has in its cluster."""
         return await self._query_service(service, "inventory", Inventory)
@@ -173,3 +189,14 @@ def found_in(kept: PackageConfigurations, config: str = "") -> PackageConfigurat
         return ConfigurationBook(kept.configurations, kept.target).find(config or kept.target)
     except ConfigurationNotFound as missing:
         raise Refused(missing.refusal) from None
+
+
+def joined(first: ObjectsReport, more: ObjectsReport) -> ObjectsReport:
+    """Return two consecutive reports as one. It is for people, and may be larger than a message."""
+    states = {*first.counts, *more.counts}
+    return more.but(
+        looked=first.looked + more.looked,
+        counts={one: first.counts.get(one, 0) + more.counts.get(one, 0) for one in states},
+        changed=first.changed + more.changed,
+        objects=(*first.objects, *more.objects),
+    )

@@ -21,7 +21,8 @@ from temporal_plans.domain.values.refusal import Code, Reason, Refusal
 
 
 class RemovalRequest(NamedTuple):
-    """A request to uninstall. ``force``: a plan ``cleanup`` that failed is not repeated."""
+    """A request to uninstall. ``force``: a plan ``cleanup`` that failed is run again without the
+    phases of the package."""
 
     force: bool = False
 
@@ -57,8 +58,8 @@ class Admission(NamedTuple):
 
     ``plan`` is the plan to begin, from its first step, after those ``superseded`` have ended; it is
     empty where there is nothing to run. ``repeats``: it is at work now, and begins again.
-    ``resolved`` is what a change makes of the installation. ``skips_cleanup``: the instance ends
-    without that plan.
+    ``resolved`` is what a change makes of the installation. ``skips_phases``: the plan is
+    ``cleanup`` without the phases that the package has in it.
     """
 
     refusal: Refusal | None = None
@@ -66,7 +67,7 @@ class Admission(NamedTuple):
     superseded: tuple[str, ...] = ()
     repeats: bool = False
     resolved: Resolved | None = None
-    skips_cleanup: bool = False
+    skips_phases: bool = False
 
 
 def admission(instance: InstanceSituation, request: InstanceRequest, decode: Decode) -> Admission:
@@ -118,7 +119,7 @@ def _start(instance: InstanceSituation, request: StartRequest, decode: Decode) -
     if refusal := _no_such_plan(instance, plan):
         return Admission(refusal)
     part = command.phase or command.step
-    if part and not instance.definitions[plan].reentrant and not command.force:
+    if part and not _is_reentrant(instance, plan) and not command.force:
         return Admission(_not_reentrant(plan, "no part of it is repeated"))
     given = {} if request.verb is Verb.RESTART else command.parameters  # it keeps those of the run
     if faults := tuple(_argument_faults(instance, given, decode)):
@@ -128,7 +129,7 @@ def _start(instance: InstanceSituation, request: StartRequest, decode: Decode) -
 
 def _no_such_plan(instance: InstanceSituation, plan: str) -> Refusal | None:
     """Return why people may not start a plan, whatever runs; None when they may."""
-    if plan not in instance.definitions:
+    if plan not in (*instance.definitions, CLEANUP):
         fix = suggestion(plan, instance.definitions)
         return Refusal.of(Code.NOT_FOUND, f"plan {plan} not found", fix=fix)
     if instance.uninstalling and plan != CLEANUP:
@@ -166,7 +167,7 @@ def _begin(instance: InstanceSituation, plan: str, *, force: bool) -> Admission:
     definitions = instance.definitions
     own = instance.situation(plan)
     repeats = own is not None and not own.is_idle
-    if repeats and not force and plan in definitions and not definitions[plan].reentrant:
+    if repeats and not force and not _is_reentrant(instance, plan):
         return Admission(_not_reentrant(plan, "it is not begun again while it runs"))
     others = [
         one
@@ -180,6 +181,11 @@ def _begin(instance: InstanceSituation, plan: str, *, force: bool) -> Admission:
     return Admission(
         plan=plan, superseded=tuple(sorted({*found.superseded, *itself})), repeats=repeats
     )
+
+
+def _is_reentrant(instance: InstanceSituation, plan: str) -> bool:
+    definition = instance.definitions.get(plan)
+    return definition is None or definition.reentrant
 
 
 def _with_repetition(
@@ -199,20 +205,17 @@ def _with_repetition(
 
 
 def _removal(instance: InstanceSituation, request: RemovalRequest) -> Admission:
-    """``cleanup`` supersedes anything. A second request repeats one that failed."""
-    running = tuple(sorted(one.plan for one in instance.plans if one.open))
-    if CLEANUP not in instance.definitions:
-        return Admission(superseded=() if instance.uninstalling else running)
+    """``cleanup`` supersedes anything; an instance has that plan whether or not its package has. A
+    second request repeats one that failed or was stopped."""
+    everything = clearance(CLEANUP, instance.plans, overrides=True)
+    begun = Admission(plan=CLEANUP, superseded=everything.superseded)
     if not instance.uninstalling:
-        everything = clearance(CLEANUP, instance.plans, overrides=True)
-        return Admission(plan=CLEANUP, superseded=everything.superseded)
+        return begun
     cleanup = next((one for one in instance.plans if one.plan == CLEANUP), None)
     done = cleanup is not None and cleanup.status is Status.COMPLETE
     if done or (cleanup is not None and not cleanup.is_idle):
         return Admission()
-    if request.force:
-        return Admission(superseded=running, skips_cleanup=True)
-    return Admission(plan=CLEANUP, superseded=running)
+    return begun._replace(skips_phases=request.force)
 
 
 def _uninstalling(instance: InstanceSituation) -> Refusal:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from temporal_plans.domain.packages.nesting import NESTED_LIMIT, Digest
 from temporal_plans.domain.packages.package import Operator, Package
 from temporal_plans.domain.packages.parameters import Parameter
 from temporal_plans.domain.packages.plans import PackagePlan
@@ -20,11 +21,12 @@ GIVEN_LIMIT = 200_000
 class PackageDefinition(CompactValue):
     """The part of a package that decisions about it need: its operator file and the definitions of
     its parameters, without texts for people and without templates. ``content`` is the digest of the
-    whole package in the content store."""
+    whole package in the content store, ``contents`` are those of the packages nested in it."""
 
     content: str = Field(pattern=r"^[0-9a-f]{64}$")
     operator: Operator
     parameters: tuple[Parameter, ...] = Field(default=(), max_length=ENTRIES_LIMIT)
+    contents: tuple[Digest, ...] = Field(default=(), max_length=NESTED_LIMIT)
 
     @property
     def name(self) -> str:
@@ -56,6 +58,7 @@ def definition_of(package: Package, content: str) -> PackageDefinition:
             one.but(display_name="", description="", hint="", group="", advanced=False)
             for one in package.parameters
         ),
+        contents=package.nested.contents,
     )
 
 

@@ -57,6 +57,18 @@ def entries(value: Manifest, key: str) -> Iterator[Manifest]:
                 yield cast(Manifest, one)
 
 
+def text(value: Manifest, key: str) -> str:
+    """Return the text under a key; an empty one where there is none."""
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def number(value: Manifest, key: str) -> int:
+    """Return the integer under a key; 0 where there is none."""
+    found = value.get(key)
+    return found if isinstance(found, int) else 0
+
+
 def put(target: Object, path: tuple[str, ...], added: Mapping[str, str]) -> None:
     """Add entries to the mapping at a path in place, which is made where it is absent or null.
     Where something else is in the way nothing is added: the API server says what is wrong."""

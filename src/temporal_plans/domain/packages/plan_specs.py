@@ -65,7 +65,7 @@ def _plan(
 ) -> PlanSpec:
     return PlanSpec(
         name=name,
-        strategy=_strategy(plan.strategy, absent),
+        strategy=plan.strategy or StrategySpec(name=absent),
         parameters=parameters,
         on_error=plan.on_error,
         reentrant=plan.reentrant,
@@ -76,7 +76,7 @@ def _plan(
 def _phase(phase: PackagePhase, absent: str) -> PhaseSpec:
     return PhaseSpec(
         name=phase.name,
-        strategy=_strategy(phase.strategy, absent),
+        strategy=phase.strategy or StrategySpec(name=absent),
         steps=tuple(_step(step) for step in _by_name(phase.steps)),
     )
 
@@ -91,7 +91,3 @@ def _by_name(children: Iterable[_Child]) -> Iterable[_Child]:
 
 def _step(step: PackageStep) -> StepSpec:
     return StepSpec(name=step.name, work=PackageTasksWork(tasks=step.tasks))
-
-
-def _strategy(strategy: str, absent: str) -> StrategySpec:
-    return StrategySpec(name=strategy or absent)

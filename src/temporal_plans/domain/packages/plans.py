@@ -3,9 +3,16 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Protocol, TypeVar
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
-from temporal_plans.domain.packages.value import ENTRIES_LIMIT, Flag, PackageValue, Text
+from temporal_plans.domain.packages.value import (
+    ENTRIES_LIMIT,
+    Flag,
+    PackageValue,
+    Text,
+    as_text,
+)
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Refusal, RefusedError
 
@@ -13,6 +20,27 @@ DEPLOY, UPDATE, UPGRADE, CLEANUP = "deploy", "update", "upgrade", "cleanup"
 """The plans with a meaning; a package must have the first."""
 
 SERIAL, PARALLEL = "serial", "parallel"
+
+
+def _from_text(value: object) -> object:
+    text = as_text(value)
+    return ({"name": text} if text else None) if isinstance(text, str) else text
+
+
+def _to_text(spec: StrategySpec | None) -> object:
+    if spec is None:
+        return ""
+    return spec.name if spec == StrategySpec(name=spec.name) else spec.model_dump(mode="json")
+
+
+PackageStrategy = Annotated[
+    StrategySpec | None,
+    BeforeValidator(_from_text),
+    PlainSerializer(_to_text),
+    WithJsonSchema({"type": ["string", "object"]}),
+]
+"""A strategy as plans have it: its name, or a mapping of its name and settings. None where none is
+written; as JSON an empty text."""
 
 ANY_PLAN = "*"
 """In ``conflictsWith``: every plan."""
@@ -39,8 +67,10 @@ class PackagePhase(PackageValue):
     """A phase of a plan."""
 
     name: Text = Field(description="Its name.")
-    strategy: Text = Field(
-        default="", description="`serial` or `parallel`, or another strategy of plans."
+    strategy: PackageStrategy = Field(
+        default=None,
+        description="`serial` or `parallel`, or another strategy of plans: its name, or a mapping"
+        " with `name` and its settings.",
     )
     steps: tuple[PackageStep, ...] = Field(
         max_length=ENTRIES_LIMIT, default=(), description="Its steps."
@@ -58,8 +88,10 @@ def _without_any(value: object) -> object:
 class PackagePlan(PackageValue):
     """A plan. The keys of its behaviour (``reentrant`` and below) may be written with hyphens."""
 
-    strategy: Text = Field(
-        default="", description="`serial` or `parallel`, or another strategy of plans."
+    strategy: PackageStrategy = Field(
+        default=None,
+        description="`serial` or `parallel`, or another strategy of plans: its name, or a mapping"
+        " with `name` and its settings.",
     )
     phases: tuple[PackagePhase, ...] = Field(
         max_length=ENTRIES_LIMIT, default=(), description="Its phases."

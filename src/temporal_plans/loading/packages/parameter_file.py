@@ -12,7 +12,7 @@ from temporal_plans.loading.text.document import read_yaml
 def parameter_texts(text: str, *, source: str) -> dict[str, str]:
     """Return the texts of parameters by name: a list or a mapping is YAML, null is an empty text.
     An empty file has none. Raises SpecError when it is no mapping of names."""
-    if not text.strip():
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}
     value = read_yaml(text, scalars="yaml-1.1", source=source).value
     if value is None:

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 from temporalio.client import Client
+from temporalio.worker import WorkerConfig
 
 from builders.contents import MemoryContents
 from content_suite import ContentStoreSuite
@@ -23,6 +24,7 @@ from temporal_plans.activities.contents.file_contents import FileContents
 from temporal_plans.activities.contents.store import ContentStore
 from temporal_plans.activities.contents.temporal_contents import TemporalContents
 from temporal_plans.messages.contents import CONTENT_LIMIT
+from temporal_plans.worker.plugin import PlansPlugin
 
 DATA = b"some bytes"
 DIGEST = sha256(DATA).hexdigest()
@@ -142,6 +144,12 @@ class TestChoice:
     def test_what_fsspec_does_not_have(self, url: str) -> None:
         with pytest.raises(ContentStoreError, match=rf"{VARIABLE}: .*found '{url}'.*install"):
             content_store(NO_CLIENT, {VARIABLE: url})
+
+    async def test_a_worker_says_so_at_its_start(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(VARIABLE, "nonsense://bucket")
+        client = await Client.connect("127.0.0.1:1", lazy=True)
+        with pytest.raises(ContentStoreError):
+            PlansPlugin().configure_worker(WorkerConfig(client=client))
 
     def test_the_extra_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         module = "temporal_plans.activities.contents.file_contents"

@@ -402,7 +402,7 @@ def test_parts_of_a_plan_that_is_not_reentrant_are_repeated_by_force_only() -> N
     ("plans_", "force", "answer", "skips"),
     [
         ([failed("cleanup")], False, Begun("cleanup", ("cleanup",)), False),
-        ([failed("cleanup")], True, Begun("", ("cleanup",)), True),
+        ([failed("cleanup")], True, Begun("cleanup", ("cleanup",)), True),
         ([stopped("cleanup")], False, Begun("cleanup", ("cleanup",)), False),
         ([closed("cleanup", Status.ERROR)], False, Begun("cleanup"), False),
         ([closed("cleanup")], False, Begun(), False),
@@ -414,7 +414,7 @@ def test_a_second_uninstall(
 ) -> None:
     found = admission(now(*plans_, uninstalling=True), RemovalRequest(force=force), decode)
     check(found, answer)
-    assert found.skips_cleanup is skips
+    assert found.skips_phases is skips
 
 
 def test_the_refusal_beside_a_failed_cleanup_says_what_ends_it() -> None:
@@ -422,10 +422,13 @@ def test_the_refusal_beside_a_failed_cleanup_says_what_ends_it() -> None:
     assert "uninstall --force" in str(refusal)
 
 
-def test_an_uninstall_without_a_plan_cleanup_supersedes_what_runs() -> None:
+def test_an_instance_has_a_plan_cleanup_whether_or_not_its_package_has() -> None:
     package = definition(plans=plans("deploy"))
     instance = InstanceSituation("service shop", installed(package), (busy("deploy"),))
-    check(admission(instance, RemovalRequest(), decode), Begun("", ("deploy",)))
+    check(admission(instance, RemovalRequest(), decode), Begun("cleanup", ("deploy",)))
+    check(admission(instance, start("cleanup"), decode), Code.BY_ITSELF)
+    removed = instance._replace(plans=(failed("cleanup"),), uninstalling=True)
+    check(admission(removed, start("cleanup"), decode), Begun("cleanup", ("cleanup",)))
 
 
 def test_an_installation_is_admitted() -> None:

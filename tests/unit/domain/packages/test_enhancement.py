@@ -95,7 +95,7 @@ def test_a_cron_job_has_no_template_of_its_own() -> None:
     [("v1", "Pod"), ("example.org/v1", "Deployment"), ("batch/v1", "Thing")],
 )
 def test_other_kinds_stay_as_they_are_below_their_metadata(version: str, kind: str) -> None:
-    spec = {"template": {"metadata": {}}}
+    spec: dict[str, Any] = {"template": {"metadata": {}}}
     assert enhanced(made(version, kind, spec=spec), ORIGIN, namespaced=True)["spec"] == spec
 
 

@@ -10,7 +10,7 @@ OWN = "temporal-plans"
 
 
 def entry(manager: str, operation: str, *keys: str, **more: Any) -> dict[str, Any]:
-    data = {f"f:{key}": {} for key in keys}
+    data: dict[str, Any] = {f"f:{key}": {} for key in keys}
     return {"manager": manager, "operation": operation, "fieldsV1": {"f:data": data}, **more}
 
 

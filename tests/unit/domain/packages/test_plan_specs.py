@@ -3,7 +3,7 @@
 from typing import Any
 
 from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
-from temporal_plans.domain.packages.installation import Switches
+from temporal_plans.domain.packages.installation import PackageDefinition, Switches
 from temporal_plans.domain.packages.plan_specs import plan_specs
 from temporal_plans.domain.plans.board import PlanBoard
 from temporal_plans.domain.plans.parameters import check_arguments
@@ -27,6 +27,7 @@ def test_a_plan_has_its_phases_steps_and_tasks() -> None:
                         "steps": [{"name": "a", "tasks": ["t", "t"]}, {"name": "b"}],
                     },
                     {"name": "rest"},
+                    {"name": "more", "strategy": {"name": "max-parallel", "limit": 2}},
                 ],
             },
             "cleanup": {},
@@ -49,8 +50,10 @@ def test_a_plan_has_its_phases_steps_and_tasks() -> None:
                 ),
             ),
             PhaseSpec(name="rest", strategy=StrategySpec(name="parallel")),
+            PhaseSpec(name="more", strategy=StrategySpec(name="max-parallel", limit=2)),
         ),
     )
+    assert PackageDefinition.model_validate_json(package.model_dump_json()) == package
     assert specs["cleanup"].on_error == "stop"
     assert specs["cleanup"].strategy.name == "parallel"
     serial = plan_specs(package, Switches(absent_strategy="serial"))
@@ -59,7 +62,10 @@ def test_a_plan_has_its_phases_steps_and_tasks() -> None:
 
 
 def test_plans_and_phases_without_anything_are_complete_at_once() -> None:
-    empty = {"deploy": {}, "update": {"phases": [{"name": "a"}, {"name": "b", "steps": []}]}}
+    empty: dict[str, Any] = {
+        "deploy": {},
+        "update": {"phases": [{"name": "a"}, {"name": "b", "steps": []}]},
+    }
     for spec in plan_specs(definition(plans=empty), Switches()).values():
         board = PlanBoard(spec, None, seed=0)
         assert board.status is Status.COMPLETE

@@ -88,7 +88,15 @@ def test_nothing_is_found_in_a_good_package() -> None:
         ("[app.yaml]", "[app.yaml, b.yaml]", "error", "names a file that is not in templates/"),
         ("[app.yaml]", "app.yaml", "error", "tasks.app.spec.resources: must be a list"),
         ("strategy: serial\n    ph", "strategy: Serial\n    ph", "error", "plans.deploy.strategy"),
-        ("serial\n    ph", "waves\n    ph", "error", "deploy.strategy: the strategy waves needs"),
+        ("serial\n    ph", "waves\n    ph", "error", "deploy.strategy.waves: the strategy waves"),
+        (
+            "serial\n    ph",
+            "{name: serial, limt: 1}\n    ph",
+            "warning",
+            "strategy.limt: unknown key",
+        ),
+        ("serial\n    ph", "[serial]\n    ph", "error", "plans.deploy.strategy: must be a mapping"),
+        ("serial\n    ph", "true\n    ph", "error", "plans.deploy.strategy: unknown strategy"),
         (
             "  deploy:",
             "  deploy:\n    conflicts-with: [x]",
@@ -113,6 +121,9 @@ def test_operator(old: str, new: str, severity: str, text: str) -> None:
     "keys",
     [
         "strategy: canary",
+        "strategy: {name: max-parallel, limit: 2}",
+        "strategy: {name: waves, waves: [1, 25%]}",
+        "strategy: {name: canary, proceeds: 1}",
         "reentrant: false",
         "conflictsWith: [deploy]",
         "conflicts-with: []",

@@ -9,18 +9,19 @@ It continues as new with the same bytes. That is rare: a hold is some events, a 
 eleven.
 """
 
-import json
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
+from temporal_plans.domain.values.text import listed
 from temporal_plans.messages.contents import (
     HOLDERS_SIZE_LIMIT,
     ContentHolder,
     ContentPart,
     ContentStatus,
     Holders,
+    holders_size,
 )
 from temporal_plans.workflows.mechanics.alarm import Alarm
 from temporal_plans.workflows.mechanics.externs import require_plugin
@@ -31,6 +32,9 @@ KEEP_TIME = timedelta(days=1)
 
 CHECK_INTERVAL = timedelta(days=7)
 """The time between checks that holders are still open."""
+
+SHOWN_LIMIT = 20
+"""Holders that the workflow's details list."""
 
 
 @workflow.defn(name="Content")
@@ -43,7 +47,7 @@ class Content:
         self._part = part
         self._held = dict.fromkeys(part.holders, now)
         """When each holder said last that it holds the content, in this run."""
-        self._size = sum(map(_size, self._held))
+        self._size = holders_size(self._held)
         self._crowded = part.crowded
         self._kept_until = part.kept_until or now + KEEP_TIME
         self._next_check = part.next_check or now + CHECK_INTERVAL
@@ -60,6 +64,7 @@ class Content:
             if self._check_is_due():
                 await self._check_holders()
                 continue
+            workflow.set_current_details(self._details())
             self._alarm.at(self._next_check if self._is_held() else self._kept_until)
             await workflow.wait_condition(lambda: self._woken)
 
@@ -105,17 +110,18 @@ class Content:
     def _add(self, holder: str) -> None:
         """Add a holder. When there is no room, the content stays open until it is terminated: to
         forget a holder would lose its content."""
-        if self._size + _size(holder) > HOLDERS_SIZE_LIMIT:
+        size = holders_size([holder])
+        if self._size + size > HOLDERS_SIZE_LIMIT:
             self._crowded = True
             workflow.logger.warning("too many holders: it stays open until it is terminated")
             return
         self._held[holder] = workflow.now()
-        self._size += _size(holder)
+        self._size += size
 
     def _remove(self, holder: str) -> None:
         if self._held.pop(holder, None) is None:
             return
-        self._size -= _size(holder)
+        self._size -= holders_size([holder])
         if not self._held:
             self._keep()
 
@@ -165,6 +171,13 @@ class Content:
     def _wake(self) -> None:
         self._woken = True
 
+    def _details(self) -> str:
+        if self._crowded:
+            return "stays open until it is terminated: it had more holders than fit"
+        if self._held:
+            return f"held by {listed(tuple(self._held), SHOWN_LIMIT)}"
+        return f"without a holder; ends at {self._kept_until:%Y-%m-%d %H:%M} UTC"
+
     def _next_input(self) -> ContentPart:
         return self._part.but(
             holders=tuple(self._held),
@@ -172,8 +185,3 @@ class Content:
             kept_until=self._kept_until,
             next_check=self._next_check,
         )
-
-
-def _size(holder: str) -> int:
-    """Return the bytes of a holder as JSON, at most."""
-    return len(json.dumps(holder)) + 1

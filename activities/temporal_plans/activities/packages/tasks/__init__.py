@@ -10,11 +10,15 @@ from temporal_plans.activities.packages.tasks.apply import apply
 from temporal_plans.activities.packages.tasks.delete import delete
 from temporal_plans.activities.packages.tasks.dummy import dummy
 from temporal_plans.activities.packages.tasks.execution import TaskKind
+from temporal_plans.activities.packages.tasks.nested import nested
+from temporal_plans.activities.packages.tasks.pipe import PipeKind
 from temporal_plans.activities.packages.tasks.toggle import toggle
 
 TASK_KINDS: Mapping[str, TaskKind] = {
     "Apply": apply,
     "Delete": delete,
     "Toggle": toggle,
+    "Pipe": PipeKind(),
+    "KudoOperator": nested,
     "Dummy": dummy,
 }

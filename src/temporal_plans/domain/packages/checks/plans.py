@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from temporal_plans.domain.packages.checks.subject import Subject
-from temporal_plans.domain.packages.findings import Finding, error, warning
+from temporal_plans.domain.packages.findings import Finding, Severity, error, of, warning
 from temporal_plans.domain.packages.package import OPERATOR_FILE
 from temporal_plans.domain.packages.plans import DEPLOY, PARALLEL, SERIAL, PackagePlan
 from temporal_plans.domain.plans.strategies import NAMES
@@ -42,7 +42,7 @@ def _names(path: str, found: Iterable[str]) -> Iterator[Finding]:
 
 
 def strategies(subject: Subject) -> Iterator[Finding]:
-    """Yield an error for each strategy that is unknown or needs settings, and a warning where none
+    """Yield an error for each strategy that is unknown or lacks settings, and a warning where none
     is written and it makes a difference."""
     for name, plan in subject.package.operator.plans.items():
         yield from _strategy(f"plans.{name}.strategy", plan.strategy, len(plan.phases))
@@ -51,10 +51,10 @@ def strategies(subject: Subject) -> Iterator[Finding]:
             yield from _strategy(path, phase.strategy, len(phase.steps))
 
 
-def _strategy(path: str, strategy: str, children: int) -> Iterator[Finding]:
+def _strategy(path: str, strategy: StrategySpec | None, children: int) -> Iterator[Finding]:
     if strategy:
-        for fault in strategy_problems(StrategySpec(name=strategy), path, NAMES):
-            yield error(OPERATOR_FILE, path, fault.problem, value=strategy, fix=fault.fix)
+        for fault in strategy_problems(strategy, path, NAMES):
+            yield of(fault, Severity.ERROR, OPERATOR_FILE)
     elif children > 1:
         fix = f"write {SERIAL} or {PARALLEL}"
         yield warning(OPERATOR_FILE, path, f"is missing, and taken for {PARALLEL}", fix=fix)
