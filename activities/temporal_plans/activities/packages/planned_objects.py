@@ -89,7 +89,7 @@ class Planning:
                 step=step.name,
                 tasks=step.tasks,
             )
-            context = await step_context(order, package, values, self._cluster, self._client)
+            context = await step_context(order, self._load, values, self._cluster, self._client)
             for task in step.tasks:
                 await self._add(found, package.task(task), context)
         self._hidden.add_objects(found.applied.values())
