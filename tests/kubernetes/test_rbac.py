@@ -21,6 +21,7 @@ from repository import ROOT
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.kubernetes.errors import ClusterError
+from temporal_plans.activities.kubernetes.pod_command import Container
 from temporal_plans.activities.mechanics.secrets import SecretLookup
 from temporal_plans.activities.packages.installation import InstallationActivities
 from temporal_plans.activities.packages.observation import ObservationActivities
@@ -106,6 +107,11 @@ async def test_every_activity_has_what_it_needs(worker: ClusterConnection, new: 
         lambda found: [one.ref.name for one in found.objects if one.events] == ["bad"],
     )
     assert "CrashLoopBackOff" in report.objects[0].pods[0]
+
+    (pod,) = await new.until_pods("app=app", lambda pods: len(pods) == 1)
+    async with worker.use() as cluster:
+        container = Container(new.name, pod["metadata"]["name"], "main")
+        assert (await cluster.execute(container, ["true"], limit=100)).code == 0
 
     preview = PreviewActivities(cast(Client, None), load, worker.use, NONE)
     planned = await preview.preview_objects(PreviewObjects(after=package, plan="deploy"))
