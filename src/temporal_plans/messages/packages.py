@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field
 from temporal_plans.domain.packages.changes import Change, ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.packages.object_preview import ObjectPreview, PreviewAction
 from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
 from temporal_plans.domain.packages.readiness import Readiness
 from temporal_plans.domain.plans.backoff import Backoff
@@ -184,6 +185,33 @@ class ObjectsReport(CompressibleValue):
         count: tasks of the package delete some, and Jobs may have a time to live."""
         bad = (ObjectState.UNHEALTHY, ObjectState.FAILED, ObjectState.FOREIGN, ObjectState.UNKNOWN)
         return not self.problem and not any(self.counts.get(state) for state in bad)
+
+
+PREVIEW_LIMIT, PREVIEW_FIELDS_LIMIT = 500, 2000
+"""Objects of one preview, and fields of all of them."""
+
+
+class PreviewObjects(CompressibleValue):
+    """Input of the activity ``preview_objects``, on the queue of the package's cluster: what would
+    ``plan`` change, if ``after`` were installed in the place of ``before`` (None at the first
+    installation)."""
+
+    before: InstalledPackage | None = None
+    after: InstalledPackage
+    plan: Name
+
+
+class ObjectsPreview(CompressibleValue):
+    """Result of ``preview_objects``: the objects of the plan in the order of its steps, those that
+    do not change last where there are too many. ``counts`` are of all by action. ``notes`` name
+    what can't be foreseen, ``problems`` what keeps templates from being rendered. ``problem`` is
+    why there is no preview: then the rest says nothing."""
+
+    objects: tuple[ObjectPreview, ...] = Field(default=(), max_length=PREVIEW_LIMIT)
+    counts: dict[PreviewAction, int] = {}
+    notes: tuple[str, ...] = Field(default=(), max_length=50)
+    problems: tuple[str, ...] = Field(default=(), max_length=50)
+    problem: str = Field(default="", max_length=2000)
 
 
 class Observation(CompressibleValue):

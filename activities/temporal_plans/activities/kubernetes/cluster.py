@@ -114,8 +114,9 @@ class Cluster:
                 content_type="application/merge-patch+json",
                 field_manager=FIELD_MANAGER,
                 _request_timeout=REQUEST_TIMEOUT,
+                serializer=_plain,
             )
-            return cast(Object, answer.to_dict())
+            return cast(Object, answer)
 
     async def find(
         self,
@@ -138,8 +139,10 @@ class Cluster:
                     field_selector=fields,
                     limit=limit,
                     _request_timeout=REQUEST_TIMEOUT,
+                    serializer=_plain,
                 )
-                return cast("list[Object]", answer.to_dict()["items"])
+                kinds = {"apiVersion": api_version, "kind": kind}
+                return [{**kinds, **one} for one in answer["items"]]
         except ClusterError as error:
             if _is_absent(error):
                 return []

@@ -103,6 +103,14 @@ class InstanceObjects:
                 lives.append(live)
         return lives
 
+    async def as_applied(self, manifests: Sequence[Manifest]) -> list[Object]:
+        """Return objects as ``apply`` would send them; without an owner while there is no anchor.
+        Nothing is changed."""
+        anchored = await self._cluster.get(anchor(self._origin))
+        contents = await self._contents(manifests)
+        made = [with_hash(manifest, contents) for manifest in manifests]
+        return [owned(one, anchored) if anchored else one for one in made]
+
     async def delete(self, manifests: Sequence[Manifest]) -> None:
         """Order the deletion of claimed objects, and of what they own before them."""
         for manifest in manifests:
