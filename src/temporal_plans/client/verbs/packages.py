@@ -1,6 +1,7 @@
 """Verbs for operator packages that are installed as services."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from temporal_plans.client.errors import Refused, ServiceNotFound
 from temporal_plans.client.temporal.gateway import (
@@ -27,11 +28,16 @@ from temporal_plans.messages.packages import (
     InstanceStatus,
     Inventory,
     LookRequest,
+    ObjectsPreview,
     ObjectsReport,
     PackageConfigurations,
     PackageDeployResult,
     PackagePreview,
+    PreviewObjects,
+    installed_package,
 )
+
+_CLUSTER_TIMEOUT = timedelta(seconds=30)
 
 MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
 """Where a package is installed when nothing is said."""
@@ -105,17 +111,28 @@ class PackageVerbs(Verbs):
 
     async def preview_package(self, deployment: PackageDeployment) -> PackagePreview:
         """Return the change that a deployment would make, or why it would be refused."""
-        request = await self._package_request(deployment, stored=False)
+        request = await self._package_request(deployment)
         if await self.content_of(deployment.name):
             return await self._query_service(deployment.name, "preview", PackagePreview, request)
         resolved = resolve(None, request.change, decode)
         if isinstance(resolved, Refusal):
             return PackagePreview(problems=resolved.reasons)
-        return PackagePreview(change=resolved.change)
+        after = installed_package(deployment.name, resolved.installation)
+        return PackagePreview(change=resolved.change, after=after)
 
-    async def _package_request(
-        self, deployment: PackageDeployment, *, stored: bool = True
-    ) -> InstanceInput:
+    async def preview_objects(
+        self, preview: PackagePreview, *, timeout: timedelta = _CLUSTER_TIMEOUT
+    ) -> ObjectsPreview | None:
+        """Return what the plan of a previewed change would do with each object in the cluster; None
+        for a change that starts no plan. Raises ClusterUnreachable."""
+        if preview.after is None or preview.change is None or not preview.change.plan:
+            return None
+        order = PreviewObjects(before=preview.before, after=preview.after, plan=preview.change.plan)
+        return await self._gateway.ask_cluster(
+            preview.after.cluster, "preview_objects", order, ObjectsPreview, timeout=timeout
+        )
+
+    async def _package_request(self, deployment: PackageDeployment) -> InstanceInput:
         content = await self.content_of(deployment.name)
         if content == "service":
             raise _taken(deployment.name)
