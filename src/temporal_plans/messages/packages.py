@@ -51,10 +51,14 @@ class InstalledPackage(CompressibleValue):
 
 class PackageRun(CompactValue):
     """The owner's part in the context of an instance's plan (``OwnerContext.part``): the package,
-    and ``uid``, which identifies this run of the plan in the annotations of objects."""
+    ``uid``, which identifies this run of the plan in the annotations of objects, and what has to be
+    so before a step begins, as in PrepareInstallation."""
 
     package: InstalledPackage
     uid: str
+    kubernetes_version: str = Field(default="", max_length=300)
+    namespace_manifest: str = Field(default="", max_length=4000)
+    create_namespace: bool = False
 
 
 class TasksInput(CompressibleValue):

@@ -57,6 +57,7 @@ class PackageDeployment(Value):
     ``parameters`` are texts by name, None for those to unset; ``secrets`` are names of files of the
     cluster's worker. Empty texts leave the place as it is; a new one is the namespace ``default``
     of the cluster ``main``, and has the service's name.
+    ``create_namespace``: a plan creates it where it lacks.
     """
 
     name: str
@@ -68,6 +69,7 @@ class PackageDeployment(Value):
     instance: str = ""
     cluster: str = ""
     namespace: str = ""
+    create_namespace: bool = False
     allow_downgrade: bool = False
     backoff: Backoff = Backoff()
     by: str = ""
@@ -152,6 +154,7 @@ class PackageVerbs(Verbs):
             instance=deployment.instance or (deployment.name if new else ""),
             cluster=deployment.cluster or (MAIN_CLUSTER if new else ""),
             namespace=deployment.namespace or (DEFAULT_NAMESPACE if new else ""),
+            create_namespace=deployment.create_namespace,
             allow_downgrade=deployment.allow_downgrade,
         )
         return InstanceInput(

@@ -57,7 +57,14 @@ class InstancePlans:
         """Return the input of a plan that starts now."""
         installation = self._configs.target.installation
         uid = self._uids[record.name] = str(workflow.uuid4())
-        run = PackageRun(package=installed_package(self._name, installation), uid=uid)
+        operator = installation.package.operator
+        run = PackageRun(
+            package=installed_package(self._name, installation),
+            uid=uid,
+            kubernetes_version=operator.kubernetes_version,
+            namespace_manifest=operator.namespace_manifest,
+            create_namespace=installation.create_namespace,
+        )
         context = OwnerContext(
             owner=self._name,
             workflow_id=workflow.info().workflow_id,
