@@ -27,8 +27,9 @@ pods:
 HOUR = 3600
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def shop() -> AsyncIterator[Cluster]:
+    """One for both tests, which leave it whole."""
     machines = (Machine("one", "one.example"), Machine("two", "two.example"))
     async with running_cluster(machines, pool=POOL, networks=True, clocks=can_jump()) as cluster:
         file = cluster.directory / "shop.yml"
