@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from builders.contents import MemoryContents
 from temporal_plans.client.errors import AgentUnreachable, Unreadable
 from temporal_plans.client.temporal.gateway import (
     Ended,
@@ -23,6 +24,7 @@ from temporal_plans.client.temporal.schedules import (
 )
 from temporal_plans.domain.plans.explain import PendingWork
 from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.messages.owners import CommonStatus, OwnerStatus
 from temporal_plans.messages.schedules import ScheduledPlan
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -127,6 +129,7 @@ class FakeGateway:
     """by workflow id"""
     stands_still: Sequence[StuckWorkflow] = ()
     schedules: FakeSchedules = field(default_factory=FakeSchedules)
+    contents: MemoryContents = field(default_factory=MemoryContents)
 
     async def describe(self, workflow_id: str) -> Execution:
         return Execution(workflow_id, THEN, ended=self._known(workflow_id).ended)
@@ -238,6 +241,12 @@ class FakeGateway:
             if any(f"{one.workflow_id}/".startswith(f"{id}/") for id in workflow_ids)
         ]
 
+    async def put_content(self, data: bytes) -> str:
+        return await self.contents.put(data)
+
+    async def get_content(self, digest: str) -> bytes:
+        return await self.contents.get(digest)
+
     def _known(self, workflow_id: str) -> FakeWorkflow:
         if workflow_id not in self.workflows:
             raise NoSuchWorkflow(workflow_id)
@@ -249,5 +258,7 @@ def _given(answer: Answer | None, kind: type[Model]) -> Model:
         raise answer
     if answer is None:
         raise Unreadable("the fake has no answer")
+    if isinstance(answer, OwnerStatus) and kind is CommonStatus:  # as it is read from its JSON
+        return kind.model_validate(answer.model_dump(mode="json"))
     assert isinstance(answer, kind)
     return answer
