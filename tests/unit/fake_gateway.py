@@ -258,7 +258,9 @@ def _given(answer: Answer | None, kind: type[Model]) -> Model:
         raise answer
     if answer is None:
         raise Unreadable("the fake has no answer")
-    if isinstance(answer, OwnerStatus) and kind is CommonStatus:  # as it is read from its JSON
+    if isinstance(answer, OwnerStatus) and issubclass(
+        kind, CommonStatus
+    ):  # as it is read from its JSON
         return kind.model_validate(answer.model_dump(mode="json"))
     assert isinstance(answer, kind)
     return answer

@@ -71,6 +71,10 @@ class ScriptedCluster:
         self.looks += 1
         return self.report
 
+    @activity.defn(name="remove_services")
+    async def remove_services(self, input: RemovalInput) -> TasksResult:
+        return TasksResult(outcome=TasksOutcome.DONE)
+
     @activity.defn(name="remove_instance")
     async def remove_instance(self, input: RemovalInput) -> TasksResult:
         self.removed.append(input)
@@ -93,6 +97,7 @@ async def scripted_cluster(client: Client) -> AsyncGenerator[ScriptedCluster]:
         activities=[
             cluster.run_package_tasks,
             cluster.look_at_objects,
+            cluster.remove_services,
             cluster.remove_instance,
         ],
     ):

@@ -21,6 +21,10 @@ OBJECTS_LIMIT = 10_000
 """Objects of an instance; the Instance carries their identities."""
 
 
+SERVICES_LIMIT = 100
+"""Services of nested packages that an instance may have."""
+
+
 def cluster_queue(cluster: str) -> str:
     """Return the task queue of the workers that have the credentials of a cluster."""
     return f"kubernetes/{cluster}"
@@ -96,11 +100,13 @@ class TasksResult(CompressibleValue):
 
 class RecordObjects(CompressibleValue):
     """Argument of the Instance's update ``record_objects``: a run of a plan is about to apply
-    these. Refused when that run is over, so that nothing is applied by it any more. Idempotent."""
+    these, and to deploy the ``services`` of nested packages. Refused when that run is over, so that
+    nothing is applied by it any more. Idempotent."""
 
     plan: str
     uid: str
     objects: tuple[ObjectRef, ...] = Field(max_length=OBJECTS_LIMIT)
+    services: tuple[Name, ...] = Field(default=(), max_length=SERVICES_LIMIT)
 
 
 class PrepareInstallation(CompressibleValue):
@@ -224,13 +230,15 @@ INSTANCE_HISTORY_LIMIT = 2000
 class InstanceInput(CompressibleValue):
     """Input of the Instance workflow, and argument of its update ``deploy`` and query ``preview``.
 
-    ``change`` is what is to be installed, or is to be different; ``by`` and ``reason`` are kept
-    with the configuration. ``state`` is the engine's own, and so is ``history_limit``.
+    ``change`` is what is to be installed, or is to be different; ``parent`` is the service whose
+    package this one is nested in, and that installs it, empty without one; ``by`` and ``reason``
+    are kept with the configuration. ``state`` is the engine's own, and so is ``history_limit``.
     """
 
     content: Literal["package"] = "package"
     name: Name
     change: ChangeRequest = ChangeRequest()
+    parent: Name = ""
     backoff: Backoff = Backoff()
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
@@ -242,7 +250,8 @@ class InstanceState(CompactValue):
     """The state that an Instance carries over when it continues as new.
 
     ``uids`` are the ids of the newest runs of its plans, by plan; ``inventory`` are the objects
-    that it has in its cluster, in the order in which they were first applied; ``held`` are
+    that it has in its cluster, in the order in which they were first applied; ``services`` are
+    those of nested packages, in the order of their installation; ``held`` are
     the digests that it holds in the content store; ``rejected`` are the reasons for which the
     newest configuration was refused; ``seen`` is what it saw of its objects last; ``volumes`` and
     ``force`` are those of the request to uninstall it.
@@ -253,6 +262,7 @@ class InstanceState(CompactValue):
     target: str = ""
     uids: dict[str, str] = {}
     inventory: tuple[ObjectRef, ...] = ()
+    services: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
     seen: Observation | None = None
@@ -265,6 +275,7 @@ class InstanceStatus(OwnerStatus):
     """Answer of the Instance's query ``status``. ``version`` is that of the package, as people read
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
     of all plans that people may start; those that never ran have records with the run 0.
+    ``parent`` and ``services`` are those of nested packages.
     ``seen`` is what was seen of its objects last, while no plan ran."""
 
     content: Literal["package"]  # without a default, which would not be written
@@ -274,6 +285,8 @@ class InstanceStatus(OwnerStatus):
     cluster: str
     namespace: str
     objects: int = 0
+    parent: str = ""
+    services: tuple[str, ...] = ()
     startable: tuple[str, ...] = ()
     readiness: Readiness | None = None
     seen: Observation | None = None
@@ -307,10 +320,11 @@ class PackageConfigurations(CompressibleValue):
 
 class Inventory(CompressibleValue):
     """Answer of the Instance's query ``inventory``: the objects that it has in its cluster, in the
-    order in which they were first applied."""
+    order in which they were first applied, and the services of nested packages."""
 
     package: InstalledPackage
     objects: tuple[ObjectRef, ...] = ()
+    services: tuple[str, ...] = ()
 
 
 class LookRequest(CompactValue):

@@ -37,6 +37,12 @@ MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
 """Where a package is installed when nothing is said."""
 
 
+class _Family(CommonStatus):
+    """The services of nested packages; a service of pods has none."""
+
+    services: tuple[str, ...] = ()
+
+
 class PackageDeployment(Value):
     """A change of a package that is installed as the service ``name``, or its installation.
 
@@ -154,6 +160,15 @@ class PackageVerbs(Verbs):
     async def instance(self, service: str) -> InstanceStatus:
         """Return the status of an installed package."""
         return await self._query_service(service, "status", InstanceStatus)
+
+    async def family(self, service: str) -> list[str]:
+        """Return a service and those of packages nested in its own, each before its own nested
+        ones."""
+        try:
+            status = await self._query_service(service, "status", _Family)
+        except ServiceNotFound:
+            return [service]
+        return [service, *[name for one in status.services for name in await self.family(one)]]
 
     async def package_configurations(self, service: str) -> PackageConfigurations:
         """Return the configurations that an installed package keeps, oldest first."""

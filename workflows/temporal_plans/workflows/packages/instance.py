@@ -56,6 +56,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._configs = ConfigurationBook[PackageConfiguration](state.configs, state.target)
         self._installs = not self._configs.has_target
         self._inventory = {one.key: one for one in state.inventory}
+        self._services = state.services
         self._rejected = state.rejected
         self._volumes, self._force = state.volumes, state.force
         self._refusal: Refusal | None = None
@@ -121,6 +122,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             target=self._configs.target.id,
             uids=self._uids,
             inventory=tuple(self._inventory.values()),
+            services=self._services,
             held=tuple(sorted(self._contents.held)),
             rejected=self._rejected,
             seen=self._watch.last,
