@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from repository import ROOT
-from temporal_plans.domain.fleets.decisions import DecideResult
+from temporal_plans.domain.fleets.results import DecideResult
 from temporal_plans.loading.schema import json_schema
 from unit.cli.kit import Run
 
