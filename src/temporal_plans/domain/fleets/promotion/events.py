@@ -254,8 +254,7 @@ def _pipeline(new: Pipeline | None, old: Pipeline | None, now: datetime) -> Pipe
     """Return a pipeline with the time from which it is enabled."""
     if new is None or new.since is not None or not new.enabled:
         return new
-    enabled = old is not None and old.enabled
-    return new.but(since=old.since if enabled and old is not None else now)
+    return new.but(since=old.since if old is not None and old.enabled else now)
 
 
 def impacted(reports: Iterable[EntityReport], version: str, channels: Iterable[str]) -> int:

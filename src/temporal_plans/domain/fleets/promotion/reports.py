@@ -33,6 +33,10 @@ class EntityReport(Value):
     def key(self) -> tuple[str, str]:
         return (self.environment, self.entity)
 
+    def says(self, other: "EntityReport") -> bool:
+        """Return whether another report of the entity has nothing new."""
+        return other.but(soak=self.soak, reported_at=self.reported_at) == self
+
     def following(self, before: "EntityReport | None", weekdays: Window) -> "EntityReport":
         """Return the report with its soak, which goes on from the report before where the version
         is the same, and begins where it is another."""
