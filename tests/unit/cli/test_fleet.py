@@ -11,7 +11,8 @@ from temporal_plans.domain.fleets.results import DecideResult
 from temporal_plans.loading.schema import json_schema
 from unit.cli.kit import Run
 
-EXAMPLES = sorted((ROOT / "examples" / "fleets").glob("*.yml"))
+FOLDER = ROOT / "examples" / "fleets"
+EXAMPLES = sorted([*FOLDER.glob("*.yml"), *FOLDER.glob("defaults/*.yml")])
 WINDOWS = ROOT / "examples" / "fleets" / "windows.yml"
 SIMULATION = ROOT / "examples" / "fleets" / "simulation" / "fleet.yml"
 
