@@ -83,6 +83,10 @@ def _age(release: Release) -> tuple[tuple[int, ...], float, str]:
     return (version.key if version and version.key else (), published, release.version)
 
 
+_INDEX_AGAIN = 4
+"""When more than this part of the entities has changed, all are indexed again: that is faster."""
+
+
 class _Outside(NamedTuple):
     """What others see of an entity."""
 
@@ -121,6 +125,9 @@ class World:
     after the ``trial`` that is forgotten."""
 
     def __init__(self, snapshot: Snapshot) -> None:
+        self._index(snapshot)
+
+    def _index(self, snapshot: Snapshot) -> None:
         self._set_rules(snapshot.environment)
         self.catalogues = {one.id: Catalogue(one) for one in snapshot.products}
         self.entities = {
@@ -214,20 +221,22 @@ class World:
     def change_to(self, snapshot: Snapshot) -> frozenset[str]:
         """Change to a later snapshot of the environment; returns the names of the entities whose
         answers may be others now. What is the same object in both is taken as unchanged."""
+        entities = snapshot.environment.entities
+        changed = [one for one in entities if self.entities.get(one.name) is not one]
+        if len(changed) > max(len(self.entities) // _INDEX_AGAIN, 1):
+            self._index(snapshot)
+            return frozenset(self.entities)
         concerned = self._change_rules(snapshot.environment)
         for product in snapshot.products:
             known = self.catalogues.get(product.id)
             if known is None or known.product is not product:
                 concerned |= self.change_product(product)
-        names: set[str] = set()
-        for entity in snapshot.environment.entities:
-            names.add(entity.name)
-            if self.entities.get(entity.name) is not entity:
-                concerned |= self.change_entity(entity)
-        if len(names) != len(self.entities):
-            for name in set(self.entities) - names:
+        for entity in changed:
+            concerned |= self.change_entity(entity)
+        if len(entities) != len(self.entities):
+            for name in set(self.entities) - {one.name for one in entities}:
                 concerned |= self.remove_entity(name)
-        return frozenset(concerned & set(self.entities))
+        return frozenset(concerned & self.entities.keys())
 
     def change_entity(self, entity: Entity) -> set[str]:
         """Put an entity in the place of the one of its name, if there is one; returns the names of
@@ -252,10 +261,11 @@ class World:
                 concerned |= self.neighbours_of(one)
         if old is not None:
             self._remove(old)
-            del self.entities[name]
         if new is not None:
             _put_sorted(self.entities, name, new)
             self._add(new)
+        else:
+            del self.entities[name]
         return concerned | self._regraphed([name]) | self._limited(active)
 
     def _swap(self, old: Entity, new: Entity) -> None:
@@ -546,10 +556,10 @@ def _drop(items: list[Entity], entity: Entity) -> None:
 
 def _put_sorted(entities: dict[str, Entity], name: str, entity: Entity) -> None:
     """Put an entity where its name belongs."""
-    later = not entities or next(reversed(entities)) < name
+    in_order = name in entities or not entities or next(reversed(entities)) < name
     entities[name] = entity
-    if not later:
-        ordered = sorted(entities.items())
+    if not in_order:
+        ordered = {one: entities[one] for one in sorted(entities)}
         entities.clear()
         entities.update(ordered)
 
