@@ -8,6 +8,7 @@ import pytest
 from bench.__main__ import main
 from bench.fleets import NOW, fleet
 from temporal_plans.domain.fleets.decide import decide
+from temporal_plans.domain.fleets.decisions import Outcome
 
 
 def test_a_smoke_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,4 +25,4 @@ def test_a_smoke_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_its_fleet_waits_for_a_window() -> None:
     outcomes = [one.outcome for one in decide(fleet(40), NOW).decisions]
-    assert (outcomes.count("BLOCKED"), outcomes.count("NO_WORK")) == (4, 36)
+    assert (outcomes.count(Outcome.BLOCKED), outcomes.count(Outcome.NO_WORK)) == (4, 36)

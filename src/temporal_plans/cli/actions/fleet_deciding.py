@@ -29,9 +29,9 @@ def decide_files(paths: Sequence[Path], at: datetime | None, *, as_json: bool) -
             if index:
                 print_line()
             print_lines(decision_lines(one))
-        for one in result.products:
+        for product in result.products:
             print_line()
-            print_lines(promotion_lines(one))
+            print_lines(promotion_lines(product))
     for fault in result.unmet:
         line = f":{fault.line}" if fault.line else ""
         print_error(f"{fault.source}{line}: {fault.message}")

@@ -25,6 +25,7 @@ from temporal_plans.domain.fleets.windows import ALL_TIME, Window, intersection,
 
 VersionOrNone = str | None
 _Item = TypeVar("_Item")
+_Rule = TypeVar("_Rule", Dependency, Incompatibility)
 _Place = tuple[str, str]
 """A product in a dependency group."""
 _Need = tuple[Entity, Dependency]
@@ -57,11 +58,10 @@ class Catalogue:
     @cached_property
     def related(self) -> frozenset[str]:
         """The products that any release needs, or is incompatible with."""
-        return frozenset(
-            one.product
-            for release in self.product.releases
-            for one in (*release.dependencies, *release.incompatibilities)
-        )
+        releases = self.product.releases
+        needed = {one.product for release in releases for one in release.dependencies}
+        banned = {one.product for release in releases for one in release.incompatibilities}
+        return frozenset(needed | banned)
 
     def relates_as(self, other: "Catalogue") -> bool:
         """Return whether every release here is in another catalogue with the same relations."""
@@ -195,26 +195,32 @@ class World:
             self._remove_needs(entity, plan.to.version)
 
     def _needs(
-        self, entity: Entity, version: VersionOrNone
-    ) -> Iterator[tuple[list[_Need], _Need] | tuple[list[_Ban], _Ban]]:
-        """Yield what a version of an entity needs and bans, each with the list that it is in."""
-        release = self.release(entity, version)
-        if release is None:
-            return
-        for dependency in release.dependencies:
+        self, entity: Entity, release: Release | None
+    ) -> Iterator[tuple[list[_Need], _Need]]:
+        """Yield what an entity with a release needs, each with the list that it is in."""
+        for dependency in release.dependencies if release else ():
             for group in searched_by(entity, dependency.product):
                 yield self._dependents[dependency.product, group], (entity, dependency)
-        for incompatibility in release.incompatibilities:
+
+    def _bans(self, entity: Entity, release: Release | None) -> Iterator[tuple[list[_Ban], _Ban]]:
+        """Yield what an entity with a release is incompatible with, each with its list."""
+        for incompatibility in release.incompatibilities if release else ():
             for group in groups_of(entity):
                 yield self._opponents[incompatibility.product, group], (entity, incompatibility)
 
     def _add_needs(self, entity: Entity, version: VersionOrNone) -> None:
-        for items, item in self._needs(entity, version):
-            _insert(items, item, _holder)
+        release = self.release(entity, version)
+        for needs, need in self._needs(entity, release):
+            _insert(needs, need, _holder)
+        for bans, ban in self._bans(entity, release):
+            _insert(bans, ban, _holder)
 
     def _remove_needs(self, entity: Entity, version: VersionOrNone) -> None:
-        for items, _ in self._needs(entity, version):
-            items[:] = [one for one in items if one[0] is not entity]
+        release = self.release(entity, version)
+        for needs, _ in self._needs(entity, release):
+            needs[:] = [one for one in needs if one[0] is not entity]
+        for bans, _ in self._bans(entity, release):
+            bans[:] = [one for one in bans if one[0] is not entity]
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -271,16 +277,17 @@ class World:
     def _swap(self, old: Entity, new: Entity) -> None:
         """Put an entity in the place of one that others see as the same."""
         self.entities[new.name] = new
-        lists: list[list[Entity]] = [self.by_product[new.product]]
+        lists = [self.by_product[new.product]]
         lists += [self._by_group[new.product, group] for group in groups_of(new)]
         for items in lists:
             items[:] = [new if one is old else one for one in items]
-        target = new.state.active_plan.to.version if new.state.active_plan else None
-        for version in {new.state.version, target}:
-            for items, (_, need) in self._needs(new, version):
-                for index, one in enumerate(items):
-                    if one[0] is old and one[1] is need:
-                        items[index] = (new, need)
+        plan = new.state.active_plan
+        for version in {new.state.version, plan.to.version if plan else None}:
+            release = self.release(new, version)
+            for needs, need in self._needs(new, release):
+                _renew(needs, old, need)
+            for bans, ban in self._bans(new, release):
+                _renew(bans, old, ban)
 
     def change_product(self, product: Product) -> set[str]:
         """Put a product in the place of the one of its id, if there is one; returns the names of
@@ -308,18 +315,16 @@ class World:
         """Change everything but entities; returns the names of the entities concerned."""
         old = self.environment
         everything = old.settings != environment.settings or old.facts != environment.facts
-        changed = (
-            *_changed(old.suppressions, environment.suppressions),
-            *_changed(old.overrides, environment.overrides),
-        )
+        changed = [one.entity for one in _changed(old.suppressions, environment.suppressions)]
+        changed += [one.entity for one in _changed(old.overrides, environment.overrides)]
         if everything or changed:
             self._set_rules(environment)
             self._graph = None if everything else self._graph
         else:
             self.environment = environment
-        if everything or any(one.entity is None for one in changed):
+        if everything or None in changed:
             return set(self.entities)
-        return {one.entity for one in changed if one.entity is not None}
+        return {name for name in changed if name is not None}
 
     def neighbours_of(self, entity: Entity) -> set[str]:
         """Return the names of the entities that look at an entity: those of products that any
@@ -404,9 +409,13 @@ class World:
         self._in_flight[entity.name].append(version)
         self._issued.append(lambda: self._retract(entity))
         if version != entity.state.version:
-            for items, item in self._needs(entity, version):
-                items.append(item)
-                self._issued.append(items.pop)
+            release = self.release(entity, version)
+            for needs, need in self._needs(entity, release):
+                needs.append(need)
+                self._issued.append(needs.pop)
+            for bans, ban in self._bans(entity, release):
+                bans.append(ban)
+                self._issued.append(bans.pop)
         self.memo.clear()
 
     def _retract(self, entity: Entity) -> None:
@@ -548,6 +557,13 @@ def _insert(items: list[_Item], item: _Item, key: Callable[[_Item], str]) -> Non
         items.append(item)
     else:
         insort(items, item, key=key)
+
+
+def _renew(items: list[tuple[Entity, _Rule]], old: Entity, item: tuple[Entity, _Rule]) -> None:
+    """Put an item in the place of the same rule of an entity that was exchanged."""
+    for index, one in enumerate(items):
+        if one[0] is old and one[1] is item[1]:
+            items[index] = item
 
 
 def _drop(items: list[Entity], entity: Entity) -> None:

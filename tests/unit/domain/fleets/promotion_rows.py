@@ -50,7 +50,7 @@ def soaking(**more: Any) -> ProductState:
 
 
 FOUR = canary(minimum_entities=3)
-LABELLED = {"promote": {"count": 1, "soak": "0s"}, "labels": {"tested": ["yes"]}}
+LABELLED: dict[str, Any] = {"promote": {"count": 1, "soak": "0s"}, "labels": {"tested": ["yes"]}}
 NEWER = published("1.2.0", *ON_BETA)
 
 PROMOTIONS = [

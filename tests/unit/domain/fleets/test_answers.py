@@ -51,8 +51,7 @@ def _changed(given_snapshot: Snapshot, event: tuple[Any, ...], now: datetime) ->
             product = product.but(recalls=() if product.recalls else (recall,))
         elif kind == "publish":
             others = tuple(one for one in product.releases if one.version != version)
-            made = Release.model_validate(release(version))
-            product = product.but(releases=(*others, made))
+            product = product.but(releases=(*others, Release.model_validate(release(version))))
         else:
             product = product.but(releases=product.releases[1:])
         rest = given_snapshot.products
@@ -119,8 +118,9 @@ def _compared(answers: Answers, given_snapshot: Snapshot, now: datetime) -> Snap
         whole, part = decide(given_snapshot, now), answers.decide(now)
         assert _issued(part) == _issued(whole)
         assert part.threshold == whole.threshold
-        given_snapshot = carried_out(given_snapshot, part)
-        assert given_snapshot == carried_out(given_snapshot, whole)
+        done = carried_out(given_snapshot, part)
+        assert done == carried_out(given_snapshot, whole)
+        given_snapshot = done
         answers.change_to(given_snapshot)
         if not _issued(whole) and whole.threshold.created is None and not whole.threshold.removed:
             wanted = {one.entity.partition("/")[2]: _timeless(one) for one in whole.decisions}

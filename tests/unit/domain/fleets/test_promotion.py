@@ -56,6 +56,7 @@ from unit.domain.fleets.promotion_rows import (
 )
 
 STABLE = {"source": "beta", "target": "stable", "version": "1.1.0"}
+RESUMED = Resumed(source="beta", target="stable", version="1.1.0")
 
 
 @pytest.mark.parametrize(("given", "now", "expected"), [*PROMOTIONS, *FILTERS])
@@ -184,7 +185,7 @@ def test_t184_a_bad_release_is_rolled_off_everywhere() -> None:
 def test_t186_a_cancelled_promotion_stays_cancelled_until_it_is_resumed() -> None:
     given, answer = settled(canaries(report(version="1.0.0"), at=FRIDAY - 7 * DAY), FRIDAY)
     assert (only(answer).outcome, only(answer).code) == ("CANCELLED", "CANARIES_NOT_REACHED")
-    resumed = after(Resumed(**STABLE), given, FRIDAY)
+    resumed = after(RESUMED, given, FRIDAY)
     _, answer = settled(resumed, FRIDAY)
     assert only(answer).code == "WAITING_FOR_CANARIES"
 
@@ -312,15 +313,15 @@ def test_recalls_come_and_go() -> None:
 
 def test_a_person_pauses_and_resumes() -> None:
     given = canaries(report(soak=soak(1)))
-    paused = after(Paused(**STABLE, reason="audit"), given, FRIDAY)
+    paused = after(
+        Paused(source="beta", target="stable", version="1.1.0", reason="audit"), given, FRIDAY
+    )
     paused, answer = settled(paused, FRIDAY)
     assert (only(answer).code, only(answer).message) == (
         "PAUSED_BY_HAND",
         "a person paused it: audit",
     )
-    assert only(decide_promotions(after(Resumed(**STABLE), paused, FRIDAY), FRIDAY)).outcome == (
-        "PROMOTE"
-    )
+    assert only(decide_promotions(after(RESUMED, paused, FRIDAY), FRIDAY)).outcome == ("PROMOTE")
 
 
 def test_a_pipeline_waits_for_canaries_from_when_it_was_enabled() -> None:
