@@ -250,3 +250,113 @@ def test_an_entity_that_is_gone_has_no_decision() -> None:
     answers.change_to(_with(given_snapshot, entities=given_snapshot.environment.entities[:-1]))
     answers.decide(NOW)
     assert "c2" not in answers.decisions
+
+
+# --- what concerns more than neighbours -----------------------------------------------------------
+
+
+def _follow(before: Snapshot, after: Snapshot) -> tuple[set[str], dict[str, Decision]]:
+    """Decide, change, and decide again as from nothing; returns whose answers are others now, and
+    all answers."""
+    answers = Answers(before)
+    answers.decide(NOW)
+    first = dict(answers.decisions)
+    answers.change_to(after)
+    answers.decide(NOW)
+    found = {name: _timeless(one) for name, one in answers.decisions.items()}
+    whole = decide(after, NOW).decisions
+    assert found == {one.entity.partition("/")[2]: _timeless(one) for one in whole}
+    return {n for n, one in found.items() if one != _timeless(first[n])}, found
+
+
+def _without(given_snapshot: Snapshot, name: str) -> Snapshot:
+    left = tuple(one for one in given_snapshot.environment.entities if one.name != name)
+    return _with(given_snapshot, entities=left)
+
+
+def test_what_a_failed_plan_needed_is_forgotten() -> None:
+    members = {
+        "a": entity("g:a"),
+        "b": entity("g:b", state={"active_plan": running_plan("2.0.0", number=1)}),
+    }
+    products = {
+        "g:a": [release("1.0.0"), release("1.5.0")],
+        "g:b": [release("1.0.0"), release("2.0.0", dependencies=[needs("g:a", "2.0.0")])],
+    }
+    before = snapshot(members, products)
+    assert decide(before, NOW).decisions[0].code == "DEPENDENT_WOULD_BREAK"
+    done = ended(
+        before.environment,
+        "b",
+        EndStatus.FAILED,
+        NOW,
+        reached=before.environment.entities[1].state.current,
+    )
+    changed, found = _follow(before, before.but(environment=done))
+    assert changed == {"a", "b"}
+    assert found["a"].outcome is Outcome.ISSUE
+
+
+def test_another_provider_that_goes_concerns_one_that_is_to_go() -> None:
+    members = {
+        "a1": entity("g:a", uninstall=True),
+        "a2": entity("g:a"),
+        "d": entity("g:d"),
+    }
+    products = {
+        "g:a": [release("1.0.0")],
+        "g:d": [release("1.0.0", dependencies=[needs("g:a")])],
+    }
+    before = snapshot(members, products)
+    changed, found = _follow(before, _without(before, "a2"))
+    assert "a1" in changed
+    failed = {one.id for one in found["a1"].constraints if one.state == "FAILED"}
+    assert failed == {"K9", "K27"}
+
+
+def _ring(*names: str, **more: Any) -> Snapshot:
+    """Products that need each other in a circle, of which nothing is installed; all is stopped."""
+    rest = (*names[1:], names[0])
+    products = {
+        f"g:{one}": [
+            release("1.0.0", dependencies=[needs(f"g:{other}")]),
+            release("2.0.0", "beta"),
+        ]
+        for one, other in zip(names, rest, strict=True)
+    }
+    members = {one: entity(f"g:{one}", None) for one in names}
+    return snapshot(members, products, suppressions=[stop(entity=None)], **more)
+
+
+def test_a_circle_that_opens_concerns_all_in_it() -> None:
+    before = _ring("a", "b", "c", "d")
+    product = before.products[3]
+    made = Release.model_validate(release("3.0.0"))
+    opened = product.but(releases=(*product.releases, made))
+    changed, _ = _follow(before, before.but(products=(*before.products[:3], opened)))
+    assert changed == {"a", "b", "c", "d"}
+
+
+def test_a_circle_is_looked_for_again_on_another_channel() -> None:
+    before = _ring("a", "b")
+    settings = before.environment.settings.but(release_channel="beta")
+    changed, _ = _follow(before, _with(before, settings=settings))
+    assert changed == {"a", "b"}
+    one = before.environment.entities[0]
+    on_beta = one.but(settings=one.settings.but(release_channel="beta") if one.settings else None)
+    changed, _ = _follow(
+        before, _with(before, entities=(on_beta, *before.environment.entities[1:]))
+    )
+    assert changed == {"a", "b"}
+
+
+def test_the_last_entity_of_a_namespace_that_goes_concerns_the_namespace() -> None:
+    shared: dict[str, Any] = {"kind": "package", "namespace": "n"}
+    members = {
+        "a": entity("g:a", uninstall=True, delete_namespace=True, **shared),
+        "b": entity("g:b", **shared),
+    }
+    before = snapshot(members, {"g:a": [release("1.0.0")], "g:b": [release("1.0.0")]})
+    changed, found = _follow(before, _without(before, "b"))
+    assert changed >= {"a"}
+    assert found["a"].outcome is Outcome.ISSUE
