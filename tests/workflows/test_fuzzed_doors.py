@@ -42,7 +42,7 @@ BATCH = 20
 SETTLED_WITHIN = 60.0
 """Seconds in which the workflow tasks of a batch are completed, on a busy machine."""
 
-LONG_LIVED = {"Plan", "Pool", "Service"}
+LONG_LIVED = {"Content", "Plan", "Pool", "Service"}
 
 
 def payload(value: Any) -> RawValue:
@@ -166,6 +166,7 @@ async def test_malformed_messages(sender: Sender, request: pytest.FixtureRequest
 
 
 VALID: dict[str, Any] = {
+    "Content": {"packed": "eJxLK62qAgAEaQHQ"},
     "Plan": {
         "name": "fuzz",
         "phases": [
