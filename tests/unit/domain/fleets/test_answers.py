@@ -297,6 +297,21 @@ def test_what_a_failed_plan_needed_is_forgotten() -> None:
     assert found["a"].outcome is Outcome.ISSUE
 
 
+def test_what_a_failed_plan_was_incompatible_with_is_forgotten() -> None:
+    running = running_plan("2.0.0", number=1)
+    members = {"a": entity("g:a"), "b": entity("g:b", state={"active_plan": running})}
+    products = {
+        "g:a": [release("1.0.0"), release("1.5.0")],
+        "g:b": [release("1.0.0"), release("2.0.0", incompatibilities=[needs("g:a", "1.5.0")])],
+    }
+    before = snapshot(members, products)
+    assert decide(before, NOW).decisions[0].code == "INCOMPATIBLE"
+    reached = before.environment.entities[1].state.current
+    done = ended(before.environment, "b", EndStatus.FAILED, NOW, reached=reached)
+    _, found = _follow(before, before.but(environment=done))
+    assert found["a"].outcome is Outcome.ISSUE
+
+
 def test_another_provider_that_goes_concerns_one_that_is_to_go() -> None:
     members = {
         "a1": entity("g:a", uninstall=True),
@@ -338,16 +353,23 @@ def test_a_circle_that_opens_concerns_all_in_it() -> None:
 
 
 def test_a_circle_is_looked_for_again_on_another_channel() -> None:
-    before = _ring("a", "b")
-    settings = before.environment.settings.but(release_channel="beta")
-    changed, _ = _follow(before, _with(before, settings=settings))
-    assert changed == {"a", "b"}
-    one = before.environment.entities[0]
-    on_beta = one.but(settings=one.settings.but(release_channel="beta") if one.settings else None)
-    changed, _ = _follow(
-        before, _with(before, entities=(on_beta, *before.environment.entities[1:]))
+    """On beta b still needs a, and a does not need b."""
+    products = {
+        "g:a": [release("1.0.0", dependencies=[needs("g:b")]), release("2.0.0", "beta")],
+        "g:b": [
+            release("1.0.0", dependencies=[needs("g:a")]),
+            release("2.0.0", "beta", dependencies=[needs("g:a")]),
+        ],
+    }
+    before = snapshot(
+        {"a": entity("g:a", None), "b": entity("g:b", None)},
+        products,
+        suppressions=[stop(entity=None)],
     )
+    settings = before.environment.settings.but(release_channel="beta")
+    changed, found = _follow(before, _with(before, settings=settings))
     assert changed == {"a", "b"}
+    assert found["b"].code == "DEPENDENCY_MISSING"
 
 
 def test_the_last_entity_of_a_namespace_that_goes_concerns_the_namespace() -> None:
