@@ -59,7 +59,7 @@ class Answers:
         while self._times and self._times[0][0] <= now:
             self._stale.add(heappop(self._times)[1])
         answer = decide(self.world, now, only=self._stale)
-        self._stale = set()
+        self._stale = set[str]()
         for one in answer.decisions:
             name = one.entity.partition("/")[2]
             self._decisions[name] = one

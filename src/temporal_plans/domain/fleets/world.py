@@ -6,7 +6,7 @@ has changed, and says whose answers may be others now.
 
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -356,7 +356,7 @@ class World:
     # --- a pass -----------------------------------------------------------------------------------
 
     @contextmanager
-    def trial(self, suppressions: Sequence[Suppression]) -> Iterator[None]:
+    def trial(self, suppressions: Sequence[Suppression]) -> Generator[None]:
         """Judge under these suppressions; what is issued meanwhile is forgotten at the end."""
         own = suppressions is not self.environment.suppressions
         self.memo.clear()

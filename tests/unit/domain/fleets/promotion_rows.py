@@ -255,6 +255,54 @@ PROMOTIONS = [
         ),
         **held(healthy="CANARIES_SOAKING"),
     ),
+    *(
+        # Of two days on weekdays from Thursday noon, half is over on Friday night.
+        row(
+            f"soak-timeout-{name}",
+            canaries(
+                report(condition="neither", soak=soak(24, healthy=0)),
+                at=FRIDAY - 2 * DAY,
+                releases=[NEWER],
+                stage=canary("24h"),
+            ),
+            now=now,
+            outcome=outcome,
+        )
+        for name, now, outcome in (
+            ("on-sunday", FRIDAY + 2 * DAY, "EVALUATING"),
+            ("before", FRIDAY + 3 * DAY - MINUTE, "EVALUATING"),
+            ("on-monday", FRIDAY + 3 * DAY, "CANCEL"),
+        )
+    ),
+    row(
+        "newest-but-for-a-recalled-one",
+        canaries(
+            report(condition="neither", soak=soak(72, healthy=0)),
+            at=FRIDAY - 4 * DAY,
+            releases=[NEWER],
+            recalls=[{"id": "r", "start": "1.2.0"}],
+            stage=canary("36h"),
+        ),
+        **held(healthy="CANARIES_SOAKING"),
+    ),
+    row(
+        "timed-timeout",
+        state(published("1.1.0", at=FRIDAY - 60 * DAY), stages=[timed(labels={"tested": []})]),
+        to="beta",
+        outcome="CANCEL",
+        code="PROMOTION_TIMEOUT",
+    ),
+    row(
+        "timed-timeout-of-a-pipeline-that-was-enabled",
+        state(
+            published("1.1.0", at=FRIDAY - 60 * DAY),
+            stages=[timed(labels={"tested": []})],
+            pipeline={"since": FRIDAY - DAY},
+        ),
+        to="beta",
+        next_evaluation_at=FRIDAY + 29 * DAY,
+        **held(labels="LABELS_MISSING"),
+    ),
     row(
         "channel-labels",
         canaries(report(soak=soak(1)), channels=[{"name": "stable", "labels": {"signed": []}}]),
@@ -332,19 +380,20 @@ PROMOTIONS = [
     ),
 ]
 
-RING = {"environments": {"labels": {"ring": ["a"]}, "without_labels": {"frozen": []}}}
+RING: Any = {"labels": {"ring": ["a"]}, "without_labels": {"frozen": []}}
+CHOICES: list[tuple[str, Any, dict[str, str], str]] = [
+    ("label", RING, {"ring": "a"}, "PROMOTE"),
+    ("other-value", RING, {"ring": "b"}, "PAUSED"),
+    ("without", RING, {"ring": "a", "frozen": "now"}, "PAUSED"),
+    ("named", {"names": ["prod"]}, {}, "PROMOTE"),
+    ("others-named", {"names": ["test"]}, {}, "PAUSED"),
+    ("excluded", {"excluded": ["prod"]}, {}, "PAUSED"),
+]
 FILTERS = [
     row(
         f"filter-{name}",
-        canaries(report(soak=soak(1), environment_labels=labels), stage=canary(**given)),
+        canaries(report(soak=soak(1), environment_labels=labels), stage=canary(environments=given)),
         outcome=outcome,
     )
-    for name, given, labels, outcome in (
-        ("label", RING, {"ring": "a"}, "PROMOTE"),
-        ("other-value", RING, {"ring": "b"}, "PAUSED"),
-        ("without", RING, {"ring": "a", "frozen": "now"}, "PAUSED"),
-        ("named", {"environments": {"names": ["prod"]}}, {}, "PROMOTE"),
-        ("others-named", {"environments": {"names": ["test"]}}, {}, "PAUSED"),
-        ("excluded", {"environments": {"excluded": ["prod"]}}, {}, "PAUSED"),
-    )
+    for name, given, labels, outcome in CHOICES
 ]

@@ -1,7 +1,7 @@
 """Deciding about what has changed gives the answers of deciding about everything."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,20 @@ EVENTS = (
     *("version", "uninstall", "health", "gone", "new", "group", "channel", "ended", "ended"),
     *("publish", "recall", "edit", "suppress", "unsuppress", "limit", "connection", "later"),
 )
-events = st.tuples(
+
+
+class Event(NamedTuple):
+    """Something that happens; most events use a part of the values."""
+
+    kind: str
+    number: int
+    version: str
+    status: EndStatus
+    new: dict[str, Any]
+
+
+events = st.builds(
+    Event,
     st.sampled_from(EVENTS),
     st.integers(0, 3),
     st.sampled_from(VERSIONS),
@@ -40,7 +53,7 @@ def _with(given_snapshot: Snapshot, **changes: Any) -> Snapshot:
     return given_snapshot.but(environment=given_snapshot.environment.but(**changes))
 
 
-def _changed(given_snapshot: Snapshot, event: tuple[Any, ...], now: datetime) -> Snapshot:
+def _changed(given_snapshot: Snapshot, event: Event, now: datetime) -> Snapshot:
     """The snapshot after an event; what it does not concern stays the same object."""
     kind, index, version, status, new = event
     environment = given_snapshot.environment
@@ -132,14 +145,14 @@ def _compared(answers: Answers, given_snapshot: Snapshot, now: datetime) -> Snap
 @examples(60)
 @given(environments(), st.lists(events, min_size=1, max_size=8))
 def test_deciding_about_changes_equals_deciding_from_nothing(
-    given_snapshot: Snapshot, happening: list[tuple[Any, ...]]
+    given_snapshot: Snapshot, happening: list[Event]
 ) -> None:
     now = NOW
     answers = Answers(given_snapshot)
     given_snapshot = _compared(answers, given_snapshot, now)
     for one in happening:
-        if one[0] == "later":
-            now += (one[1] + 1) * HOUR
+        if one.kind == "later":
+            now += (one.number + 1) * HOUR
         given_snapshot = _changed(given_snapshot, one, now)
         answers.change_to(given_snapshot)
         given_snapshot = _compared(answers, given_snapshot, now)

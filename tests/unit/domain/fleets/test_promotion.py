@@ -112,7 +112,7 @@ def test_t172_no_pipeline_leads_to_a_default_channel(target: str) -> None:
 
 
 def test_t174_a_release_that_loses_a_label_stays() -> None:
-    rules = [{"name": "beta", "labels": {"tested": []}}]
+    rules: list[Any] = [{"name": "beta", "labels": {"tested": []}}]
     given = state(
         published("1.1.0", labels={"tested": "yes"}), stages=[timed("0s")], channels=rules
     )
@@ -329,6 +329,20 @@ def test_a_pipeline_waits_for_canaries_from_when_it_was_enabled() -> None:
     pipeline, none = given.pipeline, given.but(pipeline=None)
     given = after(PipelineChanged(pipeline=pipeline), none, FRIDAY)
     assert only(decide_promotions(given, FRIDAY)).code == "WAITING_FOR_CANARIES"
+
+
+def test_an_edit_of_an_enabled_pipeline_lets_its_times_run_on() -> None:
+    given = state(published("1.1.0"), stages=[timed()]).but(pipeline=None)
+    pipeline = Pipeline.model_validate({"product": "g:a", "stages": [timed()]})
+    given = after(PipelineChanged(pipeline=pipeline), given, FRIDAY)
+    given = after(PipelineChanged(pipeline=pipeline), given, FRIDAY + DAY)
+    assert given.pipeline is not None
+    assert given.pipeline.since == FRIDAY
+    off = after(PipelineChanged(pipeline=pipeline.but(enabled=False)), given, FRIDAY + DAY)
+    on = after(PipelineChanged(pipeline=pipeline), off, FRIDAY + 2 * DAY)
+    assert on.pipeline is not None
+    assert on.pipeline.since == FRIDAY + 2 * DAY
+    assert after(PipelineChanged(pipeline=None), on, FRIDAY).pipeline is None
 
 
 def test_health_is_counted_from_report_to_report() -> None:
