@@ -164,13 +164,16 @@ def _step(run: _Run, events: Sequence[FleetEvent], now: datetime) -> None:
 def _report(run: _Run, environment: Environment, now: datetime) -> set[str]:
     """Report what is new of the entities of an environment; returns the products concerned."""
     found: dict[str, list[EntityReport]] = defaultdict(list)
+    reported: dict[str, dict[tuple[str, str], EntityReport]] = {}
     for (product, report), (_, first) in zip(
         reports_of(environment, now), reports_of(environment), strict=True
     ):
         state = run.fleet.products.get(product)
         if state is None or state.pipeline is None:
             continue
-        known = next((one for one in state.reports if one.key == report.key), None)
+        if product not in reported:
+            reported[product] = {one.key: one for one in state.reports}
+        known = reported[product].get(report.key)
         if known is None or known.reported_at is None:
             since = first.reported_at or now
             found[product].append(first.but(reported_at=since))
