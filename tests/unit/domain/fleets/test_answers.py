@@ -85,8 +85,8 @@ def _changed(given_snapshot: Snapshot, event: Event, now: datetime) -> Snapshot:
         return _with(given_snapshot, facts=environment.facts.but(connection=connection))
     if kind == "new":
         made = Entity.model_validate({"name": NAMES[index], **new})
-        others = tuple(one for one in environment.entities if one.name != made.name)
-        return _with(given_snapshot, entities=(*others, made))
+        kept = tuple(one for one in environment.entities if one.name != made.name)
+        return _with(given_snapshot, entities=(*kept, made))
     if not environment.entities or kind == "later":
         return given_snapshot
     old = environment.entities[index % len(environment.entities)]
