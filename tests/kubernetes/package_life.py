@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kubernetes.cluster_client import Object
 from kubernetes.installed import Installed, readable
 from kubernetes.listing import Identity
 from kubernetes.place import Place
@@ -23,9 +24,9 @@ CLAIM = "PersistentVolumeClaim"
 @dataclass(frozen=True)
 class Life:
     """What happens to a package. ``changes`` is one change for each plan that a change of
-    parameters starts, by that plan; ``guarding`` are those that only keep a change from objects that
-    can't have it, so that it is taken back; ``endless`` are those that run until they are stopped;
-    ``starts`` are plans that people start; ``files`` is what its Pipe tasks read; ``claims`` are
+    parameters starts, by that plan; ``guarding`` are those that only keep a change from
+    objects that can't have it, so that it is taken back; ``endless`` are those that run until they
+    are stopped; ``starts`` are plans that people start; ``files`` is what its Pipe tasks read; ``claims`` are
     the claims that stay, with ``{name}``; ``nested`` are services of nested packages, which are
     uninstalled after it."""
 
@@ -84,12 +85,11 @@ async def live(place: Place, installed: Installed, life: Life, folder: Path) -> 
         if await (await place.client()).content_of(child.name):
             await child.uninstall()
     left = await _left(place, before)
+    kept = {each for each in left if each.kind == CLAIM}
     wanted = {name.format(name=installed.name) for name in life.claims}
-    assert {each.name for each in left if each.kind == CLAIM} == wanted, readable(ended)
-    remains = [str(each) for each in left if each.kind != CLAIM]
+    assert {each.name for each in kept} == wanted, readable(ended)
+    remains = [why_it_is_there(left[each]) for each in set(left) - kept]
     assert not remains, f"{remains} are left by:\n{readable(ended)}"
-    text = readable(ended)
-    assert all(name in text for name in wanted), f"a claim that stays is not named:\n{text}"
 
 
 async def _change(
@@ -105,16 +105,23 @@ async def _change(
     await installed.order(plan, Verb.STOP)
 
 
-async def _left(place: Place, before: Mapping[Identity, object]) -> set[Identity]:
+async def _left(place: Place, before: Mapping[Identity, Object]) -> Mapping[Identity, Object]:
     """Return what was not there before, when all has gone that goes."""
 
-    async def look() -> set[Identity]:
-        return set(await place.everything()) - set(before)
+    async def look() -> Mapping[Identity, Object]:
+        found = await place.everything()
+        return {each: one for each, one in found.items() if each not in before}
 
-    async def settled() -> set[Identity]:
-        found = await look()
-        return {each for each in found if each.kind != CLAIM}
+    def settled(found: Mapping[Identity, Object]) -> bool:
+        return all(each.kind == CLAIM for each in found)
 
     with suppress(AssertionError):  # the caller names what is left
-        await until(settled, lambda found: not found, patience=30)
+        await until(look, settled, patience=30)
     return await look()
+
+
+def why_it_is_there(live: Object) -> str:
+    """An object with what keeps it, for the text of a failure."""
+    metadata = live["metadata"]
+    kept = ("deletionTimestamp", "finalizers", "ownerReferences", "creationTimestamp")
+    return f"{live.get('kind')} {metadata['name']} { {key: metadata.get(key) for key in kept} }"

@@ -29,14 +29,14 @@ from temporal_plans.messages.owners import (
     PlanRecord,
     UninstallRequest,
 )
-from temporal_plans.messages.packages import InstanceInput, InstanceState
+from temporal_plans.messages.packages import InstanceInput, InstanceState, installed_package
 from temporal_plans.messages.plans import PlanInput, PlanReport
 from temporal_plans.workflows.mechanics.externs import require_plugin
 from temporal_plans.workflows.packages.contents import HeldContents
 from temporal_plans.workflows.packages.deploying import Deploying
 from temporal_plans.workflows.packages.inventory import InventoryMessages
 from temporal_plans.workflows.packages.observation import ObjectWatch
-from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal, installed_package
+from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal
 from temporal_plans.workflows.packages.queries import InstanceQueries
 
 _ENDS = "its plan cleanup failed"
@@ -56,6 +56,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._configs = ConfigurationBook[PackageConfiguration](state.configs, state.target)
         self._installs = not self._configs.has_target
         self._inventory = {one.key: one for one in state.inventory}
+        self._services = state.services
         self._rejected = state.rejected
         self._volumes, self._force = state.volumes, state.force
         self._refusal: Refusal | None = None
@@ -121,6 +122,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             target=self._configs.target.id,
             uids=self._uids,
             inventory=tuple(self._inventory.values()),
+            services=self._services,
             held=tuple(sorted(self._contents.held)),
             rejected=self._rejected,
             seen=self._watch.last,
