@@ -26,9 +26,9 @@ class Life:
     """What happens to a package. ``changes`` is one change for each plan that a change of
     parameters starts, by that plan; ``guarding`` are those that only keep a change from
     objects that can't have it, so that it is taken back; ``endless`` are those that run until they
-    are stopped; ``starts`` are plans that people start; ``files`` is what its Pipe tasks read; ``claims`` are
-    the claims that stay, with ``{name}``; ``nested`` are services of nested packages, which are
-    uninstalled after it."""
+    are stopped; ``starts`` are plans that people start; ``files`` is what its Pipe tasks read;
+    ``claims`` are the claims that stay, with ``{name}``; ``nested`` are services of nested
+    packages, which are uninstalled after it."""
 
     folder: Path
     changes: Mapping[str, Mapping[str, str]]

@@ -10,6 +10,7 @@ import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
 
 from acceptance.histories import assert_all_replays
+from builders.packages import write_package
 from kubernetes.cluster_client import Object
 from kubernetes.control_plane import ControlPlane
 from kubernetes.installed import Installed
@@ -157,3 +158,18 @@ async def test_packages_from_the_field(
     place: Place, installed: Installed, monitors: None, life: Life, tmp_path: Path
 ) -> None:
     await live(place, installed, life, tmp_path)
+
+
+async def test_by_commands(place: Place, namespace: Namespace, tmp_path: Path) -> None:
+    """As people do it."""
+    name = f"it-{namespace.name}"
+    folder = str(write_package(tmp_path / "web"))
+    where = ("--kube-namespace", namespace.name)
+    await place.command("deploy", folder, "-s", name, *where, "--wait")
+    found = await namespace.until("v1", "ConfigMap", name, bool)
+    assert found["data"] == {"size": "3"}
+    await place.command("deploy", "-s", name, "-p", "SIZE=5", "--wait")
+    found = await namespace.until("v1", "ConfigMap", name, bool)
+    assert found["data"] == {"size": "5"}
+    await place.command("uninstall", "-s", name, "--yes", "--wait")
+    assert await namespace.cluster.get("v1", "ConfigMap", name, namespace.name) is None
