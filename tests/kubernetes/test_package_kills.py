@@ -184,3 +184,4 @@ async def _installed_and_changed(
     kept = {one["metadata"]["name"] for one in objects}
     assert {name for name, _ in watched.artefacts} <= kept, "an artefact was lost"
     await installed.uninstall(volumes=True)
+    assert await cluster.list("v1", "PersistentVolumeClaim", namespace.name) == []
