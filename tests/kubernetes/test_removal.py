@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kubernetes.control_plane import ControlPlane
 from kubernetes.installations import apply, client_of, lending, package_in
-from kubernetes.manifests import DEFINITION, config_map, deployment, stateful_set
+from kubernetes.manifests import DEFINITION, config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
 from pauses import until
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
@@ -61,6 +61,14 @@ async def test_everything_is_removed_and_claims_stay(own: Cluster, namespace: Na
     result = await remove(own, order.but(volumes=True), objects)
     assert result == TasksResult(outcome=TasksOutcome.DONE)
     await namespace.until("v1", "PersistentVolumeClaim", "data-db-0", lambda found: found is None)
+
+
+async def test_pods_of_a_job_go_with_it(own: Cluster, namespace: Namespace) -> None:
+    package = package_in(namespace)
+    objects = await apply(own, package, [job("once")])
+    await namespace.until_pods("app=once", bool)
+    await remove(own, RemovalInput(owner="service/web", package=package), objects)
+    await namespace.until_pods("app=once", lambda pods: not pods)
 
 
 async def test_an_object_of_somebody_else_stays(own: Cluster, namespace: Namespace) -> None:

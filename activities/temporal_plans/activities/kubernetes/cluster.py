@@ -176,16 +176,19 @@ class Cluster:
         The object is there until its finalizers are done: ``get`` shows when it is gone. With
         ``uid`` only that object is deleted, not a later one of its name.
         """
-        only = {"body": {"preconditions": {"uid": uid}}} if uid else {}
+        # In the body: the server reads no options of the query beside one, and its default leaves
+        # the pods of Jobs.
+        options: dict[str, Any] = {"propagationPolicy": "Foreground"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
         try:
             with self._errors(_subject(manifest)):
                 resource = await self._resource(manifest)
                 await resource.delete(
                     name=_name(manifest),
                     namespace=_namespace(manifest),
-                    propagation_policy="Foreground",
+                    body=options,
                     _request_timeout=REQUEST_TIMEOUT,
-                    **only,
                 )
         except ClusterError as error:
             if _is_absent(error):
