@@ -8,7 +8,16 @@ from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain.values.names import suggestion
 
-WORKFLOW_TYPES = ["Phase", "Plan", "Pool", "ScheduledRun", "Service", "Step"]
+WORKFLOW_TYPES = [
+    "Environment",
+    "Phase",
+    "Plan",
+    "Pool",
+    "Product",
+    "ScheduledRun",
+    "Service",
+    "Step",
+]
 
 
 @workflow.defn(dynamic=True)
