@@ -38,6 +38,7 @@ from workflows.plan_kit import Kit
 Model = TypeVar("Model", bound=BaseModel)
 
 PLAN_FILE = """
+name: {kind}
 phases:
   change:
     steps:
@@ -48,7 +49,7 @@ phases:
 def plan_files(name: str, *kinds: str) -> ReleasePayload:
     """Plan files, each of which runs the activity ``work`` with ``<name> <kind>``."""
     wanted = kinds or ("install", "upgrade", "configure", "uninstall", "rollback")
-    files = {f"{kind}.yml": PLAN_FILE.format(name=f"{name} {kind}") for kind in wanted}
+    files = {f"{kind}.yml": PLAN_FILE.format(name=f"{name} {kind}", kind=kind) for kind in wanted}
     return ReleasePayload(files=files)
 
 
@@ -76,8 +77,16 @@ class Entity:
         async def reached() -> bool:
             return condition(await self.row())
 
-        await until(reached)
+        try:
+            await until(reached)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{await self._story()}") from None
         return await self.row()
+
+    async def _story(self) -> str:
+        status, log = await self.environment.status(), await self.environment.log()
+        parts = [status.model_dump_json(indent=1), *map(str, log)]
+        return "\n".join([*parts, *map(str, await self.plans())])
 
     async def until_at(self, version: str | None) -> StatusRow:
         """Wait until a version is installed and no plan runs."""

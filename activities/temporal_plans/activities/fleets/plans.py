@@ -1,10 +1,10 @@
 """Activities of an Environment that start its plans, read how they ended, and report to it."""
 
+import asyncio
 from collections.abc import Mapping
-from datetime import timedelta
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -31,7 +31,7 @@ from temporal_plans.messages.fleets import (
 from temporal_plans.messages.owners import PlanStart
 from temporal_plans.messages.plans import PLAN_RUN, PLAN_STARTER, PlanResult
 
-_RPC_TIMEOUT = timedelta(seconds=10)
+_ENDING_SECONDS = 20
 _ERRORS_LIMIT = 20
 _NEVER_BEGAN = "InvalidPlan"
 """The failure type of a plan that can't run: none of its steps began."""
@@ -78,11 +78,12 @@ class FleetPlanActivities:
         memo = await run.memo()
         if (memo.get(PLAN_RUN), memo.get(PLAN_STARTER)) != (query.number, query.starter):
             return PlanOutcome(lost="another plan has its id")
-        if run.status is WorkflowExecutionStatus.RUNNING:
-            return PlanOutcome(open=True)
         handle = self._client.get_workflow_handle(query.plan_id, result_type=PlanResult)
         try:
-            result: PlanResult = await handle.result(rpc_timeout=_RPC_TIMEOUT)
+            async with heartbeats():  # its last report comes before its end
+                result: PlanResult = await asyncio.wait_for(handle.result(), _ENDING_SECONDS)
+        except TimeoutError:
+            return PlanOutcome(open=True)
         except WorkflowFailureError as error:
             cause = error.cause
             text = shortened(failure_text(cause), 1000)

@@ -106,7 +106,7 @@ async def ask(activity: str, argument: Any, kind: type[Answer], *, summary: str 
     return answer
 
 
-_WITH_HEARTBEAT = frozenset({"issue_plan", "fetch_catalogue", "announce"})
+_WITH_HEARTBEAT = frozenset({"issue_plan", "fetch_catalogue", "announce", "plan_outcome"})
 
 
 def refusal_in_failure(error: ActivityError) -> Refusal:
