@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel
-from temporalio.client import WithStartWorkflowOperation
-from temporalio.common import WorkflowIDConflictPolicy
 
 from pauses import until
+from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.temporal.gateway import TemporalGateway
 from temporal_plans.domain.fleets.decisions import Decision, FleetDecision
 from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.plans.commands import Outcome
@@ -25,7 +25,6 @@ from temporal_plans.messages.fleets import (
     PlansQuery,
     ProductApply,
     ProductDeclaration,
-    ProductInput,
     Publish,
     ReleasePayload,
     StatusRow,
@@ -121,34 +120,24 @@ class Workflow:
     def id(self) -> str:
         raise NotImplementedError
 
+    @property
+    def gateway(self) -> TemporalGateway:
+        return TemporalGateway(self.kit.client, task_queue=self.kit.queue)
+
+    @property
+    def client(self) -> PlansClient:
+        return PlansClient(gateway=self.gateway)
+
     async def query(self, name: str, kind: type[Model], argument: Any = None) -> Model:
-        handle = self.kit.client.get_workflow_handle(self.id)
-        args = [] if argument is None else [argument]
-        answer: Model = await handle.query(name, args=args, result_type=kind)
-        return answer
+        return await self.gateway.query(self.id, name, kind, argument)
 
     async def update(self, name: str, argument: Any) -> Outcome:
-        handle = self.kit.client.get_workflow_handle(self.id)
-        answer: Outcome = await handle.execute_update(name, argument, result_type=Outcome)
-        return answer
+        return await self.gateway.update(self.id, name, argument, Outcome)
 
     async def log(self) -> list[tuple[str, str, str]]:
         """(command, who, result)"""
         log = await self.query("log", CommandLog)
         return [(one.verb, one.by, str(one.outcome.result)) for one in log.entries]
-
-    async def start_with(self, kind: str, input: Any, name: str, argument: Any) -> Outcome:
-        start = WithStartWorkflowOperation[Any, Any](
-            kind,
-            input,
-            id=self.id,
-            task_queue=self.kit.queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        )
-        answer: Outcome = await self.kit.client.execute_update_with_start_workflow(
-            name, argument, start_workflow_operation=start, result_type=Outcome
-        )
-        return answer
 
 
 @dataclass
@@ -160,8 +149,7 @@ class Product(Workflow):
     async def apply(self, **more: Any) -> Outcome:
         window = more.pop("maintenance_window", None)
         product = ProductDeclaration(name=self.name, maintenance_window=window)
-        input = ProductInput(name=self.name)
-        return await self.start_with("Product", input, "apply", ProductApply(product=product, **more))
+        return await self.client.apply_product(ProductApply(product=product, **more))
 
     async def publish(
         self, version: str, payload: ReleasePayload | None = None, **more: Any
@@ -169,8 +157,7 @@ class Product(Workflow):
         release = Release.model_validate({"version": version, "channels": ("stable",), **more})
         files = plan_files(f"{self.name} {version}") if payload is None else payload
         request = Publish(release=release, payload=files, by="ann", reason="new")
-        input = ProductInput(name=self.name)
-        return await self.start_with("Product", input, "publish", request)
+        return await self.client.publish(self.name, request)
 
 
 @dataclass
@@ -183,7 +170,9 @@ class Environment(Workflow):
         declaration = EnvironmentDeclaration.model_validate({"name": self.name, **document})
         request = EnvironmentApply(environment=declaration, by="ann", reason="wanted")
         begin = EnvironmentInput(name=self.name, **input)
-        return await self.start_with("Environment", begin, "apply", request)
+        return await self.gateway.start_and_update(
+            "Environment", self.id, begin, "apply", Outcome, request=request
+        )
 
     async def status(self) -> EnvironmentStatus:
         return await self.query("status", EnvironmentStatus)
@@ -204,5 +193,3 @@ def new_product(kit: Kit) -> Product:
 
 def new_environment(kit: Kit) -> Environment:
     return Environment(kit, f"e{uuid4().hex[:8]}")
-
-

@@ -1,13 +1,13 @@
 """Environments and products on a real server: what is published is installed."""
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import timedelta
 
 import pytest
-from temporalio.client import WorkflowUpdateFailedError
 
 from pauses import until
-from temporal_plans.activities.mechanics.update_failures import refusal_of
+from temporal_plans.client.errors import Refused
 from temporal_plans.domain.fleets.plans import CommandType, EndStatus
 from temporal_plans.domain.fleets.recalls import Recall, RollOff
 from temporal_plans.domain.plans.commands import Result
@@ -46,10 +46,10 @@ async def installed(plans: Kit, *versions: str) -> tuple[Product, Environment]:
     return product, environment
 
 
-async def refused(work: object) -> Refusal:
-    with pytest.raises(WorkflowUpdateFailedError) as caught:
-        await work  # type: ignore[misc]
-    return refusal_of(caught.value.cause)
+async def refused(work: Awaitable[object]) -> Refusal:
+    with pytest.raises(Refused) as caught:
+        await work
+    return caught.value.refusal
 
 
 async def test_a_release_that_is_published_is_installed_in_both_environments(plans: Kit) -> None:
@@ -212,7 +212,7 @@ async def test_another_configuration_is_a_plan_with_its_values(plans: Kit) -> No
 
 
 async def test_a_command_goes_before_everything_that_holds_plans_back(plans: Kit) -> None:
-    product, environment = await installed(plans, "1.0.0", "1.1.0")
+    _, environment = await installed(plans, "1.0.0", "1.1.0")
     await environment.update("suppress", Suppress(by="eve"))
     request = FleetCommand(
         entity="web",

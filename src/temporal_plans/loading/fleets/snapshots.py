@@ -214,6 +214,24 @@ def _check(files: Sequence[FleetFile]) -> None:
             raise SpecError([file.problem(one) for one in problems], source=file.source)
 
 
+def check_each(files: Iterable[FleetFile]) -> None:
+    """Raise SpecError with the problems of the first document that contradicts itself, whatever
+    other documents there are: a server has the others."""
+    for file in files:
+        problems: Iterable[Reason] = ()
+        match file.value:
+            case EnvironmentDocument():
+                problems = _environment_problems(file.value, None)
+            case ProductDocument():
+                problems = _product_problems(file.value)
+            case SuppressionsDocument():
+                problems = _suppression_problems(file.value)
+            case _:
+                pass
+        if found := [file.problem(one) for one in problems]:
+            raise SpecError(found, source=file.source)
+
+
 def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]:
     match file.value:
         case EnvironmentDocument() | ProductDocument():
