@@ -42,7 +42,7 @@ BATCH = 20
 SETTLED_WITHIN = 60.0
 """Seconds in which the workflow tasks of a batch are completed, on a busy machine."""
 
-LONG_LIVED = {"Plan", "Pool", "Service"}
+LONG_LIVED = {"Environment", "Plan", "Pool", "Product", "Service"}
 
 
 def payload(value: Any) -> RawValue:
@@ -166,6 +166,21 @@ async def test_malformed_messages(sender: Sender, request: pytest.FixtureRequest
 
 
 VALID: dict[str, Any] = {
+    "Environment": {
+        "name": "fuzz",
+        "state": {
+            "declaration": {"name": "fuzz"},
+            "environment": {
+                "name": "fuzz",
+                "entities": [{"name": "web", "settings": {"product": "a:b", "kind": "plan"}}],
+            },
+            "products": {"a:b": {"revision": 1, "product": {"id": "a:b"}}},
+        },
+    },
+    "Product": {
+        "name": "a:b",
+        "state": {"product": {"id": "a:b", "releases": [{"version": "1.0.0"}]}, "revision": 1},
+    },
     "Plan": {
         "name": "fuzz",
         "phases": [

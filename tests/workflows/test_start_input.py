@@ -28,7 +28,16 @@ pytestmark = [
     pytest.mark.usefixtures("collected"),
 ]
 
-TYPES = ("Phase", "Plan", "Pool", "ScheduledRun", "Service", "Step")
+TYPES = (
+    "Environment",
+    "Phase",
+    "Plan",
+    "Pool",
+    "Product",
+    "ScheduledRun",
+    "Service",
+    "Step",
+)
 SEALED = RawValue(Payload(metadata={"encoding": b"binary/sealed"}, data=b"?"))
 BYTES = RawValue(Payload(metadata={"encoding": b"binary/plain"}, data=b"?"))
 FOUND: dict[str, tuple[Sequence[object], str]] = {

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from datetime import timedelta
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Field, StringConstraints, model_validator
@@ -52,6 +53,10 @@ PLANS_KEPT = 500
 """Ended plans that an environment lists."""
 STOPS_LIMIT = 1000
 """Suppressions and overrides of an environment."""
+
+
+_LONGEST = timedelta(days=366)
+"""Times are computed with durations of settings, and no time may be out of range."""
 
 
 def environment_id(environment: str) -> str:
@@ -125,6 +130,13 @@ class SettingsDeclaration(EnvironmentOptions):
     maintenance_windows: dict[ShortName, Schedule] = Field(default={}, max_length=1000)
     downtime_window: ShortName = ALL_TIME_NAME
     no_downtime_window: ShortName = ALL_TIME_NAME
+
+    @model_validator(mode="after")
+    def _bounded(self) -> "SettingsDeclaration":
+        for name in ("failure_suppression", "recompute_after", "agent_timeout", "scan_validity"):
+            if not timedelta() < getattr(self, name) <= _LONGEST:
+                raise ValueError(f"{name}: must be more than 0, and at most {_LONGEST.days} days")
+        return self
 
 
 class EnvironmentDeclaration(CompressibleValue):
@@ -295,7 +307,7 @@ class ReleaseRow(CompactValue):
 
 
 class ProductView(CompressibleValue):
-    """Answer of the query ``releases``, newest release first."""
+    """Answer of the query ``status`` of a product, newest release first."""
 
     name: str
     declared: bool = False

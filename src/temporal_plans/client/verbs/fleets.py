@@ -147,7 +147,7 @@ class FleetVerbs(Verbs):
 
     async def releases(self, product: str) -> ProductView:
         """Return the releases and recalls of a product."""
-        return await self._query_fleet("product", product, "releases", ProductView)
+        return await self._query_fleet("product", product, "status", ProductView)
 
     async def product_document(self, product: str) -> ProductExport:
         """Return a product as its document says."""

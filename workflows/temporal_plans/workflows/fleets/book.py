@@ -131,14 +131,15 @@ def decided(state: EnvironmentState, done: Pass) -> EnvironmentState:
     )
 
 
-def order_of(state: EnvironmentState, entity: Entity, owner: str, starter: str) -> ChangeOrder:
-    """Return the order of the running plan of an entity."""
-    plan, issued = entity.state.active_plan, state.issued[entity.name]
-    assert plan is not None
-    assert plan.issued_at is not None
+def order_of(state: EnvironmentState, name: str, owner: str, starter: str) -> ChangeOrder | None:
+    """Return the order of the running plan of an entity; None when none runs."""
+    entity, issued = entity_of(state, name), state.issued[name]
+    plan = entity.state.active_plan if entity else None
+    if plan is None or plan.issued_at is None:
+        return None
     return ChangeOrder(
         environment=state.environment.name,
-        entity=entity.name,
+        entity=name,
         entity_kind=issued.kind,
         product=issued.product,
         number=plan.number,
@@ -182,6 +183,11 @@ def with_issued(state: EnvironmentState, name: str, **changes: Any) -> Environme
     return state.but(issued={**state.issued, name: state.issued[name].but(**changes)})
 
 
+def without_issued(state: EnvironmentState, name: str) -> EnvironmentState:
+    """Return the state without the record of an entity's plan."""
+    return state.but(issued={key: one for key, one in state.issued.items() if key != name})
+
+
 def plan_ended(
     state: EnvironmentState,
     name: str,
@@ -198,7 +204,7 @@ def plan_ended(
     entity = entity_of(state, name)
     plan = entity.state.active_plan if entity else None
     if plan is None:
-        return state.but(issued={key: one for key, one in state.issued.items() if key != name})
+        return without_issued(state, name)
     if reached is None and status is not EndStatus.SUCCEEDED:
         reached = plan.to if changed and plan.to.version is not None else plan.before
     row = row_of(state, name, plan).but(status=str(status), ended_at=now, errors=errors)

@@ -37,6 +37,8 @@ from temporal_plans.workflows.plans.log import CommandLogger
 FIRST_APPLY_TIMEOUT = timedelta(seconds=10)
 """How long an environment waits for its first document: a refused one leaves nothing behind."""
 
+LONGEST_TIMER = timedelta(days=30)
+
 WINDOWS_MARGIN = timedelta(days=30)
 """Windows are computed again when they are known for less than this."""
 
@@ -55,6 +57,7 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         self.log = CommandLogger(self.state.log)
         self.alarm = Alarm(self.changed)
         self.issues = Issues(self)
+        self.undecided = ""
         self._decided: EnvironmentState | None = None
         self._fetching: set[str] = set()
         self._reading_windows = self._leaving = False
@@ -94,7 +97,7 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         again = self.issues.advance(workflow.now())
         for when in (again, self.state.next_wakeup):
             if when is not None:
-                self.alarm.at(when)
+                self.alarm.at(min(when, workflow.now() + LONGEST_TIMER))
 
     # --- what decisions need ---
 
@@ -176,12 +179,19 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         """
         now = workflow.now()
         wakeup = self.state.next_wakeup
-        if self.state is self._decided and (wakeup is None or now < wakeup):
+        if self.state is self._decided and (wakeup is None or now < wakeup or self.undecided):
             return
         if book.products_of(self.state) - self.state.products.keys():
             return
         before = self.state
-        done = await self._pass(now)
+        try:
+            done = await self._pass(now)
+        except Exception as error:  # a retry of the workflow task would fail as well
+            self.undecided = f"{type(error).__name__}: {error}"[:500]
+            self.record_problem("decide", self.undecided)
+            self._decided = self.state
+            return
+        self.undecided = ""
         if self.state is not before:  # something happened meanwhile: its answer may be another
             self.changed()
             return

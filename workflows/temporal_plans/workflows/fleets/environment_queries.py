@@ -28,10 +28,12 @@ class EnvironmentQueries:
 
     input: EnvironmentInput
     state: EnvironmentState
+    undecided: str
 
     @workflow.query(name="status", description="All entities, and what holds them back.")
     def status(self) -> EnvironmentStatus:
         environment = self.state.environment
+        unknown = sorted(book.products_of(self.state) - self.state.products.keys())
         return EnvironmentStatus(
             name=environment.name,
             connection=str(environment.facts.connection),
@@ -39,9 +41,9 @@ class EnvironmentQueries:
             suppressions=environment.suppressions,
             overrides=environment.overrides,
             next_wakeup=self.state.next_wakeup,
-            problems=tuple(
-                f"the releases of {name} are not known yet"
-                for name in sorted(book.products_of(self.state) - self.state.products.keys())
+            problems=(
+                *(f"the releases of {name} are not known yet" for name in unknown),
+                *([f"nothing is decided: {self.undecided}"] if self.undecided else ()),
             ),
         )
 

@@ -28,6 +28,9 @@ from temporal_plans.workflows.fleets.audited import ask, refusal_in_failure, sta
 from temporal_plans.workflows.mechanics.handlers import send_signal
 from temporal_plans.workflows.mechanics.settings import engine_settings
 
+FAILED_WORK_INTERVAL = timedelta(minutes=1)
+"""The pause before work on a plan is tried again that failed in a way that nobody foresaw."""
+
 AT_ONCE = 50
 """Plans that are started, ended or read at a time."""
 
@@ -38,6 +41,8 @@ class HasState(Protocol):
     state: EnvironmentState
 
     def changed(self) -> None: ...
+
+    def record_problem(self, name: str, text: str) -> None: ...
 
 
 class Issues:
@@ -74,9 +79,11 @@ class Issues:
         async def whole() -> None:
             try:
                 await work
-            finally:
-                self._busy.discard(name)
-                self._owner.changed()
+            except Exception as error:  # it would be begun again at once, without end
+                self._owner.record_problem(name, f"{type(error).__name__}: {error}")
+                await workflow.sleep(FAILED_WORK_INTERVAL)
+            self._busy.discard(name)
+            self._owner.changed()
 
         self._busy.add(name)
         start(whole())
@@ -91,10 +98,11 @@ class Issues:
     # --- start ---
 
     async def _issue(self, name: str, plan: IssuedPlan) -> None:
-        entity = book.entity_of(self._state, name)
-        assert entity is not None
         info = workflow.info()
-        order = book.order_of(self._state, entity, info.workflow_id, info.first_execution_run_id)
+        order = book.order_of(self._state, name, info.workflow_id, info.first_execution_run_id)
+        if order is None:
+            self._put(book.without_issued(self._state, name))
+            return
         try:
             await ask("issue_plan", order, type(None), summary=order.plan_id)
         except ActivityError as error:

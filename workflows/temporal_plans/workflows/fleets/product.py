@@ -256,7 +256,7 @@ class ProductWorkflow(Audited):
         payload = self._state.payloads.get(digest, ReleasePayload())
         return ReleaseRecord(release=found[0] if found else None, payload=payload)
 
-    @workflow.query(name="releases", description="Its releases, newest first, and its recalls.")
+    @workflow.query(name="status", description="Its releases, newest first, and its recalls.")
     def releases(self) -> ProductView:
         rows = tuple(
             ReleaseRow(
