@@ -183,7 +183,7 @@ class Environment(Workflow):
 
 def entities(product: Product, *names: str, **more: Any) -> dict[str, Any]:
     """Entities of the kind plan, with a configuration for every version up to 2.0.0."""
-    one = {"product": product.name, "kind": "plan", "config": {"1.0.0": {}}, **more}
+    one: dict[str, Any] = {"product": product.name, "kind": "plan", "config": {"1.0.0": {}}, **more}
     return {"entities": dict.fromkeys(names or ("web",), one)}
 
 

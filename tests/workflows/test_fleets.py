@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,7 @@ async def test_a_suppression_stops_plans_until_it_is_over(plans: Kit) -> None:
 
 async def test_a_closed_window_blocks_and_an_override_opens_it(plans: Kit) -> None:
     product, environment = new_product(plans), new_environment(plans)
-    windows = {
+    windows: dict[str, Any] = {
         "maintenance_windows": {"never": {"time_zone_name": "UTC", "time_intervals": []}},
         "downtime_window": "never",
         "no_downtime_window": "never",

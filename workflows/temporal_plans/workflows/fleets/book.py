@@ -68,7 +68,11 @@ def with_products(state: EnvironmentState) -> EnvironmentState:
     used = products_of(state)
     return state.but(
         products={name: one for name, one in state.products.items() if name in used},
-        stale=tuple(sorted(used - set(state.products) | (used & set(state.stale)))),
+        stale={
+            name: state.stale.get(name, 0)
+            for name in sorted(used)
+            if name in state.stale or name not in state.products
+        },
     )
 
 
@@ -260,6 +264,22 @@ def with_entity_state(state: EnvironmentState, name: str, **changes: Any) -> Env
     return state.but(environment=state.environment.but(entities=entities))
 
 
+def announced(
+    state: EnvironmentState, name: str, number: int, *, deleted: bool
+) -> EnvironmentState:
+    """Return the state after a product has announced a revision, or its end: one that is deleted
+    knows nothing of the environment when it is there again."""
+    known = state.products.get(name)
+    if name not in products_of(state):
+        return state
+    if deleted:
+        following = tuple(one for one in state.following if one != name)
+        return state.but(following=following, stale={**state.stale, name: 0})
+    if known is not None and number <= known.revision:
+        return state
+    return state.but(stale={**state.stale, name: max(number, state.stale.get(name, 0))})
+
+
 def with_product(state: EnvironmentState, name: str, known: KnownProduct) -> EnvironmentState:
     """Return the state with the catalogue of a product that it uses."""
     if name not in products_of(state):
@@ -267,5 +287,9 @@ def with_product(state: EnvironmentState, name: str, known: KnownProduct) -> Env
     return state.but(
         products={**state.products, name: known},
         following=tuple(sorted({*state.following, name})),
-        stale=tuple(one for one in state.stale if one != name),
+        stale={
+            one: number
+            for one, number in state.stale.items()
+            if one != name or number > known.revision
+        },
     )

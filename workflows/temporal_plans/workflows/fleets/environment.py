@@ -106,10 +106,10 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         if message.malformed:
             self.record_problem("announced", message.malformed)
             return
-        known = self.state.products.get(message.product)
-        if known is not None and message.revision > known.revision:
-            self.state = self.state.but(stale=tuple({*self.state.stale, message.product}))
-            self.changed()
+        self.state = book.announced(
+            self.state, message.product, message.revision, deleted=message.deleted
+        )
+        self.changed()
 
     def _fetch_catalogues(self) -> None:
         """Fetch what products have announced, and the catalogues whose windows run out."""
@@ -132,9 +132,7 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         )
         try:
             known = await ask("fetch_catalogue", request, KnownProduct, summary=name)
-            former = self.state.products.get(name)
-            if former is None or known.revision >= former.revision:
-                self.state = book.with_product(self.state, name, known)
+            self.state = book.with_product(self.state, name, known)
         finally:
             self._fetching.discard(name)
             self.changed()
@@ -164,7 +162,7 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
             await ask("stop_following", request, type(None))
         left = tuple(one for one in self.state.following if one not in products)
         used = book.products_of(self.state) & set(products)  # named again meanwhile
-        stale = tuple(sorted({*self.state.stale, *used}))
+        stale = {**dict.fromkeys(sorted(used), 0), **self.state.stale}
         self.state = self.state.but(following=left, stale=stale)
         self._leaving = False
         self.changed()
@@ -174,14 +172,15 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
     async def _decide(self) -> None:
         """Decide, unless nothing has changed since and no answer changes by itself before later.
 
-        Until the catalogues of all its products are known nothing is decided: a dependent whose
-        releases are unknown could not object.
+        Until the catalogues of all its products are known, and as new as they are announced,
+        nothing is decided: a dependent whose releases are unknown could not object, and a release
+        that was recalled would be chosen.
         """
         now = workflow.now()
         wakeup = self.state.next_wakeup
         if self.state is self._decided and (wakeup is None or now < wakeup or self.undecided):
             return
-        if book.products_of(self.state) - self.state.products.keys():
+        if self.state.stale or book.products_of(self.state) - self.state.products.keys():
             return
         before = self.state
         try:

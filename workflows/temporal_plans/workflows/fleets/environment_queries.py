@@ -33,7 +33,8 @@ class EnvironmentQueries:
     @workflow.query(name="status", description="All entities, and what holds them back.")
     def status(self) -> EnvironmentStatus:
         environment = self.state.environment
-        unknown = sorted(book.products_of(self.state) - self.state.products.keys())
+        used = book.products_of(self.state)
+        unknown = sorted((used - self.state.products.keys()) | (used & set(self.state.stale)))
         return EnvironmentStatus(
             name=environment.name,
             connection=str(environment.facts.connection),
@@ -42,7 +43,7 @@ class EnvironmentQueries:
             overrides=environment.overrides,
             next_wakeup=self.state.next_wakeup,
             problems=(
-                *(f"the releases of {name} are not known yet" for name in unknown),
+                *(f"the newest releases of {name} are not known yet" for name in unknown),
                 *([f"nothing is decided: {self.undecided}"] if self.undecided else ()),
             ),
         )

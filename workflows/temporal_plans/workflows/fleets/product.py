@@ -49,6 +49,8 @@ from temporal_plans.workflows.fleets.audited import Audited, ask
 from temporal_plans.workflows.fleets.promotion import promote
 from temporal_plans.workflows.mechanics.alarm import Alarm
 from temporal_plans.workflows.mechanics.externs import require_plugin
+from temporal_plans.workflows.mechanics.handlers import wait_or_timeout
+from temporal_plans.workflows.mechanics.settings import engine_settings
 from temporal_plans.workflows.plans.log import CommandLogger
 
 BATCH = 100
@@ -83,6 +85,7 @@ class ProductWorkflow(Audited):
             await workflow.wait_condition(
                 lambda: self._changed or self.over or self.may_continue_as_new(input.history_limit)
             )
+        await self._announce(deleted=True)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return self.releases()
 
@@ -102,15 +105,17 @@ class ProductWorkflow(Audited):
         if promoted.again is not None:
             self._alarm.at(promoted.again)
 
-    async def _announce(self) -> None:
-        """Announce the newest revision to all followers."""
+    async def _announce(self, *, deleted: bool = False) -> None:
+        """Announce the newest revision, or the end, to all followers."""
         revision = self._state.revision
-        if revision == self._state.announced:
+        if revision == self._state.announced and not deleted:
             return
         followers = self._state.followers
         for first in range(0, len(followers), BATCH):
             batch = followers[first : first + BATCH]
-            announcement = Announcement(product=self._input.name, revision=revision)
+            announcement = Announcement(
+                product=self._input.name, revision=revision, deleted=deleted
+            )
             request = Announce(announcement=announcement, environments=batch)
             summary = f"revision {revision} to {len(batch)} environments"
             answer = await ask("announce", request, Announced, summary=summary)
@@ -193,6 +198,11 @@ class ProductWorkflow(Audited):
         )
         self._happen(FleetEvent(at=workflow.now(), recall=recall))
         covered = sum(recall.covers(one.version) for one in self._product.releases)
+        revision = self._state.revision
+        # Whoever has the answer may rely on it: no environment chooses these releases any more.
+        await wait_or_timeout(
+            lambda: self._state.announced >= revision, engine_settings().answer_timeout
+        )
         return self.done(f"recall {recall.id}", request, f"{covered} releases are recalled")
 
     @recall.validator
