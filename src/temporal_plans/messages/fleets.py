@@ -327,8 +327,8 @@ class ProductExport(CompressibleValue):
 
 
 class Announcement(SignalArgument):
-    """Signal ``announced`` from a Product to an Environment: there is a new revision, or the product
-    was deleted."""
+    """Signal ``announced`` from a Product to an Environment: there is a new revision, or it was
+    deleted."""
 
     product: ProductName = ""
     revision: int = Field(default=0, ge=0)
@@ -415,7 +415,8 @@ class EnvironmentState(CompressibleValue):
     """What an Environment carries from run to run.
 
     ``products`` are the catalogues of its entities' products; ``following`` are those that know of
-    it, ``stale`` those of which there is a newer revision. ``standings`` are the last decisions in short. ``numbers`` counts the ids that it gives.
+    it, ``stale`` those of which there is a newer revision. ``standings`` are the last decisions
+    in short. ``numbers`` counts the ids that it gives.
     ``configs`` are the configurations, by revision, that are declared, in force or led to: a
     rollback may go back to one that is not declared any more.
     """
