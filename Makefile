@@ -96,5 +96,5 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 # pip knows dependency groups since 25.1, and the pip that comes with Python is older than that.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[local,kubernetes]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[local,kubernetes,contents]' --group dev
 	@touch $(VENV)/.run $@

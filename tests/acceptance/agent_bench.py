@@ -21,7 +21,8 @@ from temporal_plans.activities.agent.host.runner import TaskRunner
 from temporal_plans.activities.agent.host.settings import AgentSettings
 from temporal_plans.activities.agent.host.status_outbox import StatusOutbox
 from temporal_plans.activities.agent.sandbox.rlimits import can_raise_rlimits
-from temporal_plans.activities.agent.sandbox.secrets import Secrets, secret_provider
+from temporal_plans.activities.agent.sandbox.secrets import Secrets
+from temporal_plans.activities.mechanics.secrets import secret_provider
 from temporal_plans.domain.cluster.reservations import Reservation, ReservedResource
 from temporal_plans.domain.services.spec import PodSpec, ResourceSet, TaskSpec
 from temporal_plans.domain.tasks.goal import Goal

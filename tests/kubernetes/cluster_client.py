@@ -49,6 +49,13 @@ class ClusterClient:
         )
         return cast(Object, answer.to_dict())
 
+    async def create(self, manifest: Mapping[str, Any], **options: Any) -> Object:
+        """Create an object, which must not be there."""
+        resource = await self._resource(manifest["apiVersion"], manifest["kind"])
+        namespace = manifest["metadata"].get("namespace")
+        answer = await resource.create(body=dict(manifest), namespace=namespace, **options)
+        return cast(Object, answer.to_dict())
+
     async def tried(self, manifest: Mapping[str, Any]) -> Object | None:
         """Return the object that applying would make; None while that is refused."""
         try:

@@ -8,7 +8,11 @@ import pytest
 from kubernetes.cluster_client import ClusterClient
 from kubernetes.control_plane import ControlPlane, running_control_plane
 from kubernetes.namespaces import Namespace
+from kubernetes.package_steps import Steps
 from process_logs import add_logs
+from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.kubernetes.cluster import Cluster, connected
+from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from tools.control_plane import absence, programs
 
 PROGRAMS = programs()
@@ -37,11 +41,31 @@ async def cluster(control_plane: ControlPlane) -> AsyncIterator[ClusterClient]:
 
 
 @pytest.fixture
+async def own(control_plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """The same, as the product sees it."""
+    async with connected(control_plane.credentials.kubeconfig("admin")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
 async def namespace(cluster: ClusterClient) -> AsyncIterator[Namespace]:
     """A namespace of the test's own, in which pods can be made."""
     made = await Namespace.made(cluster)
     yield made
     await made.delete()
+
+
+@pytest.fixture
+async def connection(control_plane: ControlPlane) -> AsyncIterator[ClusterConnection]:
+    """The cluster as a worker has it."""
+    kubeconfig = control_plane.credentials.kubeconfig("admin")
+    async with ClusterConnection(ClusterAccess("tests", kubeconfig)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def steps(connection: ClusterConnection, namespace: Namespace) -> Steps:
+    return Steps(connection, namespace.name)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,5 @@
 """Objects that the product applies, looks at and deletes, on a real API server."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from kubernetes.control_plane import ControlPlane
@@ -15,13 +13,6 @@ from temporal_plans.activities.kubernetes.objects import apply_all, delete_all, 
 from temporal_plans.domain.packages.health import Health, HealthState
 
 HEALTHY = Health(state=HealthState.HEALTHY)
-
-
-@pytest.fixture
-async def own(control_plane: ControlPlane) -> AsyncIterator[Cluster]:
-    """A cluster as the product sees it."""
-    async with connected(control_plane.credentials.kubeconfig("admin")) as cluster:
-        yield cluster
 
 
 def placed(namespace: Namespace, manifest: Object) -> Object:

@@ -1,10 +1,12 @@
 """Records the histories that ``test_replay.py`` replays: ``python -m replay.record`` in ``tests``.
 
 Run it once for every released shape of the workflows, and commit what it writes under
-``histories/<version>``. Recorded histories are never changed: they stand for plans that run.
+``histories/<version>``. Recorded histories are never changed: they stand for plans that run. A
+story that the version has not yet is added.
 """
 
 import asyncio
+import hashlib
 import json
 import os
 import sys
@@ -12,17 +14,19 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
 from pauses import until
 from temporal_plans.activities.agent.host.main import run_agent
 from temporal_plans.activities.agent.host.settings import AgentSettings
+from temporal_plans.activities.contents.temporal_contents import TemporalContents
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.cluster.agents import AgentResources
 from temporal_plans.domain.fleets.recalls import Recall
@@ -32,6 +36,7 @@ from temporal_plans.domain.services.pod_verb import PodVerb
 from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.loading.services.service import load_service_text
 from temporal_plans.messages.addresses import PLANS_QUEUE
+from temporal_plans.messages.contents import ContentHolder, ContentPart, content_id
 from temporal_plans.messages.fleets import DeleteRequest, RecallRelease, Unsuppress
 from temporal_plans.messages.schedules import ScheduledPlan
 from temporal_plans.worker.dev import DevServer
@@ -290,14 +295,43 @@ async def fleet(kit: Kit) -> list[str]:
     return [environment.id, product.id, *plans]
 
 
-STORIES = (happy, steered, long, deployed, scheduled, lived, fleet)
+async def stored(kit: Kit) -> list[str]:
+    """A content that is held and released, one whose holders are checked, and one that continues
+    as new."""
+    store = TemporalContents(kit.client)
+    held = await store.put(b"held")
+    for holder in ("service/a", "service/b", "service/a"):
+        await store.hold(held, holder)
+    handle = kit.client.get_workflow_handle(content_id(held))
+    await handle.signal("hold", {"holdr": "service/c"})
+    for holder in ("service/a", "service/b"):
+        await store.release(held, holder)
+    await handle.query("status")
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    checked = await _part(kit, "checked", next_check=past)
+    await checked.query("status")
+    long = await _part(kit, "long", history_limit=10)
+    for number in range(10):
+        await long.signal("hold", ContentHolder(holder=f"service/{number}"))
+        await long.query("status")
+    return [handle.id, checked.id, long.id]
+
+
+async def _part(kit: Kit, text: str, **fields: Any) -> "WorkflowHandle[Any, Any]":
+    data = text.encode()
+    part = ContentPart.of(data, holder="service/none").but(**fields)
+    id = content_id(hashlib.sha256(data).hexdigest())
+    return await kit.client.start_workflow("Content", part, id=id, task_queue=PLANS_QUEUE)
+
+
+STORIES = (happy, steered, long, deployed, scheduled, lived, stored, fleet)
 """Each is recorded once for a version: what a version lacks is recorded beside what it has."""
 
 
 async def main() -> None:
     target = HISTORIES / version("temporal-plans")
     target.mkdir(parents=True, exist_ok=True)
-    left = [one for one in STORIES if not list(target.glob(f"{one.__name__}-*.json"))]
+    left = [one for one in STORIES if not list(target.glob(f"{one.__name__}-*"))]
     if not left:
         sys.exit(f"{target.name} is recorded already; histories are never changed")
     with tempfile.TemporaryDirectory() as scratch:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from builders.contents import MemoryContents
 from temporal_plans.client.errors import AgentUnreachable, Unreadable
 from temporal_plans.client.temporal.gateway import (
     Ended,
@@ -127,6 +128,7 @@ class FakeGateway:
     """by workflow id"""
     stands_still: Sequence[StuckWorkflow] = ()
     schedules: FakeSchedules = field(default_factory=FakeSchedules)
+    contents: MemoryContents = field(default_factory=MemoryContents)
 
     async def describe(self, workflow_id: str) -> Execution:
         return Execution(workflow_id, THEN, ended=self._known(workflow_id).ended)
@@ -239,6 +241,12 @@ class FakeGateway:
             for one in self.stands_still
             if any(f"{one.workflow_id}/".startswith(f"{id}/") for id in workflow_ids)
         ]
+
+    async def put_content(self, data: bytes) -> str:
+        return await self.contents.put(data)
+
+    async def get_content(self, digest: str) -> bytes:
+        return await self.contents.get(digest)
 
     def _known(self, workflow_id: str) -> FakeWorkflow:
         if workflow_id not in self.workflows:

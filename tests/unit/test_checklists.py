@@ -19,6 +19,7 @@ from repository import ROOT
 
 SOURCE_ROOTS = ("src", "workflows", "activities", "worker")
 DOMAIN = "src/temporal_plans/domain"
+ACTIVITIES = "activities/temporal_plans/activities"
 
 
 @dataclass(frozen=True)
@@ -309,6 +310,24 @@ class LabelTask(PackageTask):
         if not self.object_name:
             yield Reason(field="objectName", problem="is missing")
 ''',
+        f"{ACTIVITIES}/packages/tasks/label.py": '''
+"""The task kind ``Label``."""
+
+from temporal_plans.activities.packages.step_context import StepContext
+from temporal_plans.activities.packages.tasks.execution import DONE, TaskExecution, TaskState
+from temporal_plans.domain.packages.tasks.label import LabelTask
+
+
+async def label(task: LabelTask, context: StepContext) -> TaskExecution:
+    """Give an object a label."""
+
+    async def begin() -> None: ...
+
+    async def look() -> TaskState:
+        return DONE
+
+    return TaskExecution(begin=begin, look=look)
+''',
     },
     added={
         f"{DOMAIN}/packages/tasks/__init__.py": (
@@ -317,7 +336,14 @@ class LabelTask(PackageTask):
                 "from temporal_plans.domain.packages.tasks.label import LabelTask",
             ),
             ("    DummyTask,", "    LabelTask,"),
-        )
+        ),
+        f"{ACTIVITIES}/packages/tasks/__init__.py": (
+            (
+                "from temporal_plans.activities.packages.tasks.execution import TaskKind",
+                "from temporal_plans.activities.packages.tasks.label import label",
+            ),
+            ('    "Dummy": dummy,', '    "Label": label,'),
+        ),
     },
 )
 
@@ -342,6 +368,11 @@ assert error.field == "tasks.t.spec.objectName", error
 assert "did you mean objectName?" in warning.fix
 spec = json_schema("package")["$defs"]["LabelTask"]["properties"]["spec"]
 assert list(spec["properties"]) == ["objectName"]
+
+import asyncio
+from temporal_plans.activities.packages.tasks import TASK_KINDS
+execution = asyncio.run(TASK_KINDS["Label"](load("objectName: web").package.task("t"), None))
+assert asyncio.run(execution.look()).done
 """
 
 
@@ -360,7 +391,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param(KIND, KIND_WORKS, 3, id="step-kind"),
         pytest.param(COMMAND, COMMAND_WORKS, 3, id="command"),
         pytest.param(FIELD, FIELD_WORKS, 3, id="svc.yml-field"),
-        pytest.param(TASK_KIND, TASK_KIND_WORKS, 2, id="task-kind"),
+        pytest.param(TASK_KIND, TASK_KIND_WORKS, 4, id="task-kind"),
     ],
 )
 def test_an_extension_touches_so_many_files(

@@ -42,7 +42,7 @@ BATCH = 20
 SETTLED_WITHIN = 60.0
 """Seconds in which the workflow tasks of a batch are completed, on a busy machine."""
 
-LONG_LIVED = {"Environment", "Plan", "Pool", "Product", "Service"}
+LONG_LIVED = {"Content", "Environment", "Plan", "Pool", "Product", "Service"}
 
 
 def payload(value: Any) -> RawValue:
@@ -166,6 +166,7 @@ async def test_malformed_messages(sender: Sender, request: pytest.FixtureRequest
 
 
 VALID: dict[str, Any] = {
+    "Content": {"packed": "eJxLK62qAgAEaQHQ"},
     "Environment": {
         "name": "fuzz",
         "state": {

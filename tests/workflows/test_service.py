@@ -38,6 +38,7 @@ from temporal_plans.messages.owners import (
     OpenPlans,
     OwnerState,
     PlanStart,
+    Rollback,
     StartPlan,
     UninstallRequest,
     Unsent,
@@ -55,7 +56,6 @@ from temporal_plans.messages.plans import (
 from temporal_plans.messages.services import (
     ChangeView,
     DeployResult,
-    Rollback,
     ServiceInput,
     ServiceState,
 )

@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 TYPES = (
+    "Content",
     "Environment",
     "Phase",
     "Plan",

@@ -29,6 +29,7 @@ from temporal_plans.client.reading import task_logs
 from temporal_plans.client.reading.audit import Audit
 from temporal_plans.client.reading.diagnosis import Diagnosis, findings
 from temporal_plans.client.reading.explaining import needs_offers, why_cut_short, with_refusals
+from temporal_plans.client.reading.package_diagnosis import package_findings
 from temporal_plans.client.reading.paused import paused_pods, with_paused
 from temporal_plans.client.reading.plan_run import PlanRun, WatchProblem
 from temporal_plans.client.reading.remedies import (
@@ -57,8 +58,10 @@ from temporal_plans.client.temporal.gateway import (
 from temporal_plans.client.verbs.audits import AuditVerbs
 from temporal_plans.client.verbs.base import LIST_LIMIT, RUNNING
 from temporal_plans.client.verbs.closed import command_closed, service_of, start_in_service
+from temporal_plans.client.verbs.contents import ContentVerbs
 from temporal_plans.client.verbs.fleets import FleetVerbs
 from temporal_plans.client.verbs.history import HistoryVerbs
+from temporal_plans.client.verbs.packages import PackageVerbs
 from temporal_plans.client.verbs.schedules import ScheduleVerbs
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.kinds.pod import PodWork
@@ -83,7 +86,9 @@ _COMMAND_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each attempt to give a command to a plan that is ending or starting."""
 
 
-class PlansClient(AuditVerbs, FleetVerbs, HistoryVerbs, ScheduleVerbs):
+class PlansClient(
+    AuditVerbs, ContentVerbs, FleetVerbs, HistoryVerbs, PackageVerbs, ScheduleVerbs
+):
     """All verbs, over a connected client (``connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must
@@ -292,6 +297,8 @@ class PlansClient(AuditVerbs, FleetVerbs, HistoryVerbs, ScheduleVerbs):
         """Explain what is wrong with a service: its plans, pods, agents, configuration, code, and
         the workflow tasks of all of them. Raises ServiceNotFound, StandsStill."""
         service = service.strip("/")
+        if await self.content_of(service) == "package":
+            return await self._explain_package(service)
         status = await self.service(service)
         pods, log, pools = await asyncio.gather(
             self.pods(service), self.service_log(service), self.show_pools()
@@ -314,6 +321,22 @@ class PlansClient(AuditVerbs, FleetVerbs, HistoryVerbs, ScheduleVerbs):
             service=service, findings=found, plans=plans, silent=silent,
             tasks=status.tasks, running=status.running,
         )  # fmt: skip
+
+    async def _explain_package(self, service: str) -> Diagnosis:
+        status = await self.instance(service)
+        log = await self.service_log(service)
+        stuck = await self.stuck(*(record.workflow_id for record in status.plans))
+        found = package_findings(
+            status,
+            log=log,
+            stuck=[one for one in stuck if not one.element[0]],
+            work=await self._pending_work(service_id(service)),
+            now=datetime.now(UTC),
+        )
+        plans, silent = await self._explain_open(status.plans)
+        return Diagnosis(
+            service=service, findings=found, plans=plans, silent=silent, objects=status.objects
+        )
 
     async def _pending_work(self, workflow_id: str) -> Sequence[PendingWork]:
         try:

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from temporal_plans.domain.owners.rollout import Rollout
 from temporal_plans.domain.owners.runs import RunHistory
-from temporal_plans.domain.plans.commands import Command, Verb
+from temporal_plans.domain.plans.commands import Command, Outcome, Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue
@@ -23,7 +23,7 @@ from temporal_plans.messages.plans import (
 )
 from temporal_plans.messages.tasks import TaskStatuses
 
-SERVICE_TYPES = ("Service",)
+SERVICE_TYPES = ("Service", "Instance")
 """The workflow types of services, whose ids are ``service/<name>``."""
 
 OWNER_TYPES = (*SERVICE_TYPES, "Environment")
@@ -76,7 +76,9 @@ class PlanBegin(CompactValue):
     ``first``: the new run begins in the state in which the previous one ended, with this command.
     ``interrupted``: it begins WAITING. ``forced`` are the steps (``phase/step``) that stay
     complete because an operator forced them in the previous run, which deployed the configuration
-    ``former``. ``what`` is the description of the start in the run history.
+    ``former``. ``arguments`` are values of the plan's parameters for this run; a run that begins
+    with ``first`` has them in its command. ``what`` is the description of the start in the run
+    history.
     """
 
     first: FirstCommand | None = None
@@ -84,6 +86,7 @@ class PlanBegin(CompactValue):
     rollout: Rollout = Rollout()
     forced: tuple[str, ...] = ()
     former: str = ""
+    arguments: dict[str, str] = {}
     by: str = ""
     reason: str = ""
     what: str = ""
@@ -118,9 +121,12 @@ class ClosedPlans(CompactValue):
 
 
 class UninstallRequest(CompactValue):
-    """Argument of the Service's update and signal ``uninstall``: remove the service permanently,
-    with its tasks, reservations and volumes."""
+    """Argument of an owner's update and signal ``uninstall``: remove it permanently, with all that
+    it has. Of a package, claims of its pods stay unless ``volumes``; with ``force`` its own plan
+    for this is left out, and superseded where it runs."""
 
+    volumes: bool = False
+    force: bool = False
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
 
@@ -155,3 +161,57 @@ class OwnerState(CompactValue):
     uninstalling: bool = False
     log: CommandLog = CommandLog()
     unsent: tuple[Unsent, ...] = ()
+
+
+# --- answers to clients that have a common part for all owners with the id of a service ----------
+
+
+class OwnerStatus(CompressibleValue):
+    """The common part of the answers to the query ``status``. ``errors`` are the reasons for which
+    the newest configuration was refused, until another is deployed."""
+
+    name: str
+    config_id: str
+    number: int = 1
+    errors: tuple[str, ...] = ()
+    uninstalling: bool = False
+    configs: tuple[str, ...] = ()
+    plans: tuple[PlanRecord, ...] = ()
+
+
+class CommonStatus(OwnerStatus):
+    """The same, read from the answer of any owner. ``content`` is what the service is made of."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    content: Literal["service", "package"] = "service"
+
+
+class DeployAnswer(CompressibleValue):
+    """The common part of the answers to the updates ``deploy`` and ``rollback``: the configuration
+    in force, the plan that carries the change out (empty without one), and the outcome."""
+
+    config_id: str
+    plan: str
+    outcome: Outcome
+    number: int = 0
+
+
+class OwnerResult(CompressibleValue):
+    """Result of an owner's workflow, which ends when it is uninstalled. ``content`` as in
+    CommonStatus."""
+
+    name: str
+    content: Literal["service", "package"] = "service"
+    log: CommandLog = CommandLog()
+    runs: RunHistory = RunHistory()
+
+
+class Rollback(CompactValue):
+    """Argument of the updates ``rollback``: deploy an earlier configuration again. ``config``: its
+    id or its number."""
+
+    config: str
+    rollout: Rollout = Rollout()
+    by: str = Field(default="", max_length=200)
+    reason: str = Field(default="", max_length=500)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -99,8 +99,9 @@ class OwnerContext(CompactValue):
     ``owner`` is the owner's name, ``workflow_id`` the id of its workflow, and ``starter`` the first
     run id of that: another workflow of the same id numbers its runs of the plan (``run``) from 1
     as well. ``priority``: the plan with the lower number gets an asset first. ``pods`` is set when
-    the plan's steps may work on pods. ``follows_rest``: the owner needs to know when the plan rests
-    (``PlanReport.resting``), also while its status stays the same.
+    the plan's steps may work on pods; ``part`` is plain data of the owner's wing, which the engine
+    carries and the wing's step kinds read. ``follows_rest``: the owner needs to know when the plan
+    rests (``PlanReport.resting``), also while its status stays the same.
     """
 
     owner: str
@@ -110,6 +111,7 @@ class OwnerContext(CompactValue):
     starter: str = ""
     priority: int = 0
     pods: PodContext | None = None
+    part: Any = None
     follows_rest: bool = False
 
 

@@ -7,7 +7,6 @@ from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.owners.rollout import Rollout
-from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.plans.commands import Outcome
 from temporal_plans.domain.plans.leases import Lease, LeaseState
@@ -26,10 +25,9 @@ from temporal_plans.domain.values.model import CompactValue, WorkflowId
 from temporal_plans.domain.values.refusal import Reason, Refusal
 from temporal_plans.domain.values.text import shortened
 from temporal_plans.messages.malformed import SignalArgument
-from temporal_plans.messages.owners import OwnerState, PlanRecord
+from temporal_plans.messages.owners import DeployAnswer, OwnerState, OwnerStatus
 from temporal_plans.messages.plan_views import PlanView
 from temporal_plans.messages.plans import (
-    CommandLog,
     OwnerContext,
     PodContext,
 )
@@ -75,18 +73,13 @@ class SubscribeMessage(CompactValue):
     task_ids: tuple[str, ...] = Field(max_length=2000)
 
 
-class DeployResult(CompressibleValue):
-    """Answer of the Service's updates ``deploy`` and ``rollback``: the configuration in force, its
-    deploy plan, and the changes.
+class DeployResult(DeployAnswer):
+    """Answer of the Service's updates ``deploy`` and ``rollback``, with the changes.
 
     When ``outcome.result`` is ``refused``, ``change.problems`` has every reason, and the previous
     configuration stays in force.
     """
 
-    config_id: str
-    plan: str
-    outcome: Outcome
-    number: int = 0
     change: "ChangeView | None" = None
 
 
@@ -128,16 +121,6 @@ class Configurations(CompressibleValue):
 
     configurations: tuple[Configuration, ...] = ()
     target: str = ""
-
-
-class Rollback(CompactValue):
-    """Argument of the Service's update ``rollback``: deploy an earlier configuration again.
-    ``config``: its id or its number."""
-
-    config: str
-    rollout: Rollout = Rollout()
-    by: str = Field(default="", max_length=200)
-    reason: str = Field(default="", max_length=500)
 
 
 class PodCommand(CompactValue):
@@ -197,14 +180,6 @@ class Released(CompactValue):
     reservation: str = ""
 
 
-class ServiceResult(CompressibleValue):
-    """Result of the Service workflow, which ends when the service is uninstalled."""
-
-    name: str
-    log: CommandLog = CommandLog()
-    runs: RunHistory = RunHistory()
-
-
 class PodView(CompactValue):
     """A pod instance with the newest record of each of its tasks.
 
@@ -228,19 +203,11 @@ class PodView(CompactValue):
         return self.but(tasks=tuple(task.with_texts_of(limit) for task in self.tasks))
 
 
-class ServiceStatus(CompressibleValue):
-    """Answer of the Service's query ``status``. ``errors`` are the reasons for which the newest
-    configuration was refused, until another is deployed; ``tasks`` and ``running`` are numbers.
+class ServiceStatus(OwnerStatus):
+    """Answer of the Service's query ``status``. ``tasks`` and ``running`` are numbers.
     ``strangers`` run under this service's name, and it has no memory of launching them."""
 
-    name: str
-    config_id: str
     pool: str
-    number: int = 1
-    errors: tuple[str, ...] = ()
-    uninstalling: bool = False
-    configs: tuple[str, ...] = ()
-    plans: tuple[PlanRecord, ...] = ()
     tasks: int = 0
     running: int = 0
     leases: tuple[Lease, ...] = ()

@@ -11,6 +11,7 @@ from temporal_plans.client.temporal.gateway import Ended
 from temporal_plans.domain.owners.runs import RunHistory, RunRecord
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code
+from temporal_plans.messages.owners import OwnerResult
 from temporal_plans.messages.plan_views import PlanView, StepView
 from temporal_plans.messages.plans import (
     CommandLog,
@@ -20,7 +21,6 @@ from temporal_plans.messages.plans import (
     PlanInput,
     PlanResult,
 )
-from temporal_plans.messages.services import ServiceResult
 from unit.cli.kit import DONE, Run
 from unit.cli.service_answers import SERVICE, answering
 from unit.fake_gateway import THEN, FakeGateway, FakeWorkflow
@@ -193,7 +193,7 @@ def test_nothing_is_told_when_nothing_is_known(run: Run, gateway: FakeGateway) -
 def uninstalled(gateway: FakeGateway, ended: Ended = Ended.COMPLETED) -> None:
     entry = LogEntry(at=THEN, verb="uninstall", reason="moved", by="me", via="update", outcome=DONE)
     log, runs = CommandLog(entries=(entry,)), RunHistory(runs=(ran_before(1), ran_before(2)))
-    result = ServiceResult(name="hello-world", log=log, runs=runs)
+    result = OwnerResult(name="hello-world", log=log, runs=runs)
     gateway.workflows[SERVICE] = FakeWorkflow(
         "Service", {"log": log, "runs": runs}, ended=ended, result=result
     )

@@ -26,13 +26,12 @@ from temporal_plans.domain.services.configuration import Configuration
 from temporal_plans.domain.services.recovery.policy import RecoveryPolicy
 from temporal_plans.domain.services.spec import PhaseYaml, PlanYaml, ServiceSpec
 from temporal_plans.domain.values.refusal import Reason
-from temporal_plans.messages.owners import UninstallRequest
+from temporal_plans.messages.owners import Rollback, UninstallRequest
 from temporal_plans.messages.services import (
     ChangeView,
     Configurations,
     DeployResult,
     Pods,
-    Rollback,
     ServiceInput,
 )
 from unit.cli.kit import DONE, Run

@@ -6,7 +6,7 @@ worker made from it the workflows, the activities, the guard, and the developer'
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 from temporalio.client import Client
@@ -16,12 +16,18 @@ from temporalio.plugin import SimplePlugin
 from temporalio.worker import ReplayerConfig, Worker, WorkerConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from temporal_plans.activities.contents.cached_contents import CachedContents
+from temporal_plans.activities.contents.choice import content_store
+from temporal_plans.activities.contents.holds import ContentActivities
+from temporal_plans.activities.contents.store import ContentStore
 from temporal_plans.activities.fleets.catalogues import CatalogueActivities
 from temporal_plans.activities.fleets.declarations import DeclarationActivities
 from temporal_plans.activities.fleets.kinds import ENTITY_KINDS
 from temporal_plans.activities.fleets.kinds.record import EntityKind
 from temporal_plans.activities.fleets.plans import FleetPlanActivities
 from temporal_plans.activities.fleets.services import InstallationActivities
+from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.mechanics.secrets import SecretProvider
 from temporal_plans.activities.owners.plans import PlanActivities
 from temporal_plans.activities.owners.scheduled import ScheduledActivities, ScheduledIntervals
 from temporal_plans.activities.pools.backend import Placement
@@ -36,11 +42,14 @@ from temporal_plans.domain.services.change_check import ConfigValidator
 from temporal_plans.domain.services.plan_customizer import PlanCustomizer
 from temporal_plans.domain.services.recovery.book import Recoverer
 from temporal_plans.domain.values.model import build_all
+from temporal_plans.messages.addresses import PLANS_QUEUE
+from temporal_plans.worker.clusters import ServedClusters
 from temporal_plans.worker.installations import ClientInstallations
 from temporal_plans.worker.sdk.evictions import Evictions
 from temporal_plans.worker.sdk.interruption import raise_activation_timeout
 from temporal_plans.worker.sdk.payload_contexts import reads_contexts
 from temporal_plans.worker.sdk.runner import Patching, patched
+from temporal_plans.workflows.contents.content import Content
 from temporal_plans.workflows.fleets.environment import EnvironmentWorkflow
 from temporal_plans.workflows.fleets.product import ProductWorkflow
 from temporal_plans.workflows.mechanics.guard import PlansInterceptor
@@ -48,6 +57,7 @@ from temporal_plans.workflows.mechanics.settings import EXTERN as settings_exter
 from temporal_plans.workflows.mechanics.settings import EngineSettings
 from temporal_plans.workflows.mechanics.unknown import UnknownWorkflow
 from temporal_plans.workflows.owners.scheduled_run import ScheduledRun
+from temporal_plans.workflows.packages.instance import Instance
 from temporal_plans.workflows.plans.phase import Phase
 from temporal_plans.workflows.plans.plan import Plan
 from temporal_plans.workflows.plans.registry import EXTERN as registry_extern
@@ -58,13 +68,18 @@ from temporal_plans.workflows.services.rules import EXTERN as rules_extern
 from temporal_plans.workflows.services.rules import ServiceRules
 from temporal_plans.workflows.services.service import Service
 
+if TYPE_CHECKING:  # the extra ``kubernetes`` may be missing
+    from temporal_plans.activities.packages.tasks.execution import TaskKind
+
 WORKFLOWS: tuple[type, ...] = (
     Plan,
     Phase,
     Step,
     Service,
+    Instance,
     PoolWorkflow,
     ScheduledRun,
+    Content,
     EnvironmentWorkflow,
     ProductWorkflow,
 )
@@ -100,6 +115,9 @@ class PlansPlugin(SimplePlugin):
     ``placement`` makes the placement that reserves resources for pods; by default the pools of
     agents. ``guard`` keeps invalid messages from blocking workflows; ``unknown`` makes unknown
     workflow types fail at once: switch it off for a worker with a dynamic workflow of its own.
+    ``clusters`` are those that a worker on the queue ``kubernetes/NAME`` reaches (needs the extra
+    ``kubernetes``), with the providers of ``secrets`` for the parameters of packages;
+    ``task_kinds`` execute tasks of the developer's own kinds there, by name.
     Tests shorten the ``settings`` of the engine and the ``intervals`` of activities.
 
     Raises ValueError for a name that is built in, and for an extension that is not a function.
@@ -118,11 +136,14 @@ class PlansPlugin(SimplePlugin):
         placement: PlacementFactory = PoolPlacement,
         guard: bool = True,
         unknown: bool = True,
+        clusters: Sequence[ClusterAccess] = (),
+        secrets: Sequence[SecretProvider] = (),
+        task_kinds: "Mapping[str, TaskKind] | None" = None,
         settings: EngineSettings | None = None,
         intervals: ActivityIntervals = ActivityIntervals(),
     ) -> None:
         registry = Registry(
-            runners={**runners_of("plans"), **runners_of("services")},
+            runners={**runners_of("plans"), **runners_of("services"), **runners_of("packages")},
             strategies=dict(strategies or {}),
             kinds=dict(step_kinds or {}),
         )
@@ -133,6 +154,7 @@ class PlansPlugin(SimplePlugin):
         )
         _check(registry, rules)
         self._kinds = _kinds(entity_kinds)
+        self._clusters = ServedClusters(clusters, secrets, dict(task_kinds or {}))
         build_all()
         self._rules = rules
         self._placement = placement
@@ -154,13 +176,19 @@ class PlansPlugin(SimplePlugin):
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """Add the activities, which need the worker's client, and patch the SDK's runners."""
+        """Add the activities, which need the worker's client, and patch the SDK's runners. A worker
+        of a cluster has the activities of that cluster alone."""
+        if self._clusters.serves(config.get("task_queue", "")):
+            return self._clusters.configure(config)
         config = super().configure_worker(config)
         client = config.get("client")
         if client is not None:
+            queue = config.get("task_queue", PLANS_QUEUE)
+            contents = CachedContents(content_store(client, task_queue=queue))
+            placement = self._placement(client)
             config["activities"] = [
                 *config.get("activities", []),
-                *activities(client, self._rules, self._placement(client), self._intervals),
+                *activities(client, self._rules, placement, contents, self._intervals),
                 *fleet_activities(client, self._kinds),
             ]
             self._patch_runners(config, client.data_converter)
@@ -186,17 +214,26 @@ class PlansPlugin(SimplePlugin):
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
         """Run the worker, and let patches evict its runs meanwhile."""
+        if self._clusters.serves(worker.task_queue):
+            async with self._clusters.connection(worker.task_queue):
+                await next(worker)
+            return
         raise_activation_timeout(worker)
         with self._evictions.of(worker):
             await super().run_worker(worker, next)
 
 
 def activities(
-    client: Client, rules: ServiceRules, placement: Placement, intervals: ActivityIntervals
+    client: Client,
+    rules: ServiceRules,
+    placement: Placement,
+    contents: ContentStore,
+    intervals: ActivityIntervals,
 ) -> list[Callable[..., Any]]:
-    """Return the activities of the plans queue: those that talk only to Temporal, and to the
-    placement."""
+    """Return the activities of the plans queue: those that talk only to Temporal, to the placement
+    and to the content store."""
     configurations = ConfigurationActivities(rules.config_validators, rules.plan_customizers)
+    holds = ContentActivities(client, contents)
     offers, pods = OfferActivities(client, placement), PodActivities(client, placement)
     plans = PlanActivities(client)
     scheduled = ScheduledActivities(client, intervals.scheduled)
@@ -216,6 +253,9 @@ def activities(
         scheduled.start_scheduled_plan,
         scheduled.wait_for_plan,
         scheduled.stop_scheduled_plan,
+        holds.hold_content,
+        holds.release_content,
+        holds.closed_holders,
     ]
 
 

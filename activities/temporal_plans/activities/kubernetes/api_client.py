@@ -6,8 +6,9 @@ Reproduction: ``tests/unit/activities/kubernetes/test_cluster.py``. Upstream: pu
 tomplus/kubernetes_asyncio, which is merged and not in that release; with it this file is needless.
 """
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import ClientResponse
 from kubernetes_asyncio import config
@@ -28,11 +29,16 @@ class CheckedApiClient(ApiClient):
 
 
 async def api_client(kubeconfig: Path | None = None, context: str | None = None) -> ApiClient:
-    """Return a client as a kubeconfig says, or, without one, as the machine's own (KUBECONFIG).
+    """Return a client as a kubeconfig says; without one as the service account of the pod that this
+    process runs in, else as the machine's own (KUBECONFIG).
 
-    Refreshed tokens are kept in memory: the file is not written.
+    Refreshed tokens are kept in memory: the file is not written. Raises ConfigException.
     """
     configuration = Configuration()
+    if kubeconfig is None and context is None and _in_a_cluster():
+        load = cast(Any, config.load_incluster_config)  # it has no types
+        load(client_configuration=configuration)
+        return CheckedApiClient(configuration)
     await config.load_kube_config(
         config_file=str(kubeconfig) if kubeconfig else None,
         context=context,
@@ -40,3 +46,8 @@ async def api_client(kubeconfig: Path | None = None, context: str | None = None)
         persist_config=False,
     )
     return CheckedApiClient(configuration)
+
+
+def _in_a_cluster() -> bool:
+    """Kubernetes sets this variable in every container; whoever sets KUBECONFIG there means it."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ

@@ -4,23 +4,35 @@ Objects are plain dicts, as they were rendered and as the server returns them: n
 a field that it does not know. All methods raise ``ClusterError``.
 """
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+from kubernetes_asyncio.client import VersionApi
 from kubernetes_asyncio.dynamic import DynamicClient
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
 from temporal_plans.activities.kubernetes.api_client import api_client
 from temporal_plans.activities.kubernetes.errors import ANSWERS, ClusterError, cluster_error
+from temporal_plans.activities.kubernetes.pod_command import Container, Executed, execute
 
 FIELD_MANAGER = "temporal-plans"
 """The one owner of all fields that plans apply: what a plan no longer sends, the server removes."""
 
 REQUEST_TIMEOUT = 30.0
 """Seconds that a request may take."""
+
+COMMAND_TIMEOUT = 60.0
+"""Seconds that a command in a pod may take."""
+
+_UNAUTHORIZED = 401
+
+LIST_LIMIT = 500
+"""Objects of one list."""
+
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Object = dict[str, Any]
 Manifest = Mapping[str, Any]
@@ -31,6 +43,9 @@ class Cluster:
 
     def __init__(self, dynamic: DynamicClient) -> None:
         self._dynamic = dynamic
+        self._kinds: dict[tuple[str, str], Any] = {}
+        self.expired = False
+        """Whether an answer was that the credentials are not, or no longer, valid (401)."""
 
     async def apply(self, manifest: Manifest, *, dry_run: bool = False) -> Object:
         """Make the object as the manifest says, and return it as it is then.
@@ -39,47 +54,134 @@ class Cluster:
         ``dry_run`` nothing is changed: the answer is what would be.
         """
         options = {"dry_run": "All"} if dry_run else {}
-        with _errors(_subject(manifest)):
+        with self._errors(_subject(manifest)):
             resource = await self._resource(manifest)
             answer = await resource.server_side_apply(
                 body=dict(manifest),
                 field_manager=FIELD_MANAGER,
                 force_conflicts=True,
                 _request_timeout=REQUEST_TIMEOUT,
+                serializer=_plain,
                 **options,
             )
-            return cast(Object, answer.to_dict())
+            return cast(Object, answer)
 
     async def get(self, manifest: Manifest) -> Object | None:
         """Return the object that has the manifest's kind, name and namespace; None without one,
         also when the cluster has no such kind."""
         try:
-            with _errors(_subject(manifest)):
+            with self._errors(_subject(manifest)):
                 resource = await self._resource(manifest)
                 answer = await resource.get(
                     name=_name(manifest),
                     namespace=_namespace(manifest),
                     _request_timeout=REQUEST_TIMEOUT,
+                    serializer=_plain,
                 )
-                return cast(Object, answer.to_dict())
+                return cast(Object, answer)
         except ClusterError as error:
             if _is_absent(error):
                 return None
             raise
 
-    async def delete(self, manifest: Manifest) -> bool:
+    async def create(self, manifest: Manifest) -> bool:
+        """Create the object, and return whether it was created: one that exists is not changed."""
+        try:
+            with self._errors(_subject(manifest)):
+                resource = await self._resource(manifest)
+                await resource.create(
+                    body=dict(manifest),
+                    namespace=_namespace(manifest),
+                    field_manager=FIELD_MANAGER,
+                    _request_timeout=REQUEST_TIMEOUT,
+                )
+        except ClusterError as error:
+            if error.status == 409 and await self.get(manifest) is not None:
+                return False
+            raise
+        return True
+
+    async def merge(self, manifest: Manifest, change: Manifest) -> Object:
+        """Change some fields of an object that exists (JSON merge patch), and return it. With the
+        ``resourceVersion`` of a look, the change is refused when there was another since."""
+        with self._errors(_subject(manifest)):
+            resource = await self._resource(manifest)
+            answer = await resource.patch(
+                body=dict(change),
+                name=_name(manifest),
+                namespace=_namespace(manifest),
+                content_type="application/merge-patch+json",
+                field_manager=FIELD_MANAGER,
+                _request_timeout=REQUEST_TIMEOUT,
+            )
+            return cast(Object, answer.to_dict())
+
+    async def find(
+        self,
+        api_version: str,
+        kind: str,
+        namespace: str | None = None,
+        *,
+        labels: str = "",
+        fields: str = "",
+        limit: int = LIST_LIMIT,
+    ) -> list[Object]:
+        """Return at most ``limit`` objects of a kind in a namespace (in all without one) that the
+        selectors select; none when the cluster has no such kind."""
+        try:
+            with self._errors(kind):
+                resource = await self._resource({"apiVersion": api_version, "kind": kind})
+                answer = await resource.get(
+                    namespace=namespace,
+                    label_selector=labels,
+                    field_selector=fields,
+                    limit=limit,
+                    _request_timeout=REQUEST_TIMEOUT,
+                )
+                return cast("list[Object]", answer.to_dict()["items"])
+        except ClusterError as error:
+            if _is_absent(error):
+                return []
+            raise
+
+    async def version(self) -> str:
+        """Return the version of the API server: ``v1.36.3``."""
+        with self._errors("cluster"):
+            api = VersionApi(self._dynamic.client)
+            answer = await api.get_code(_request_timeout=REQUEST_TIMEOUT)
+            return str(answer.git_version)
+
+    async def list_metadata(self, like: Manifest, *, limit: int) -> tuple[list[Object], bool]:
+        """Return the metadata of objects of the manifest's kind, in its namespace if it has one: at
+        most ``limit``, and whether these are all."""
+        with self._errors(f"{like['kind']}"):
+            resource = await self._resource(like)
+            answer: Any = await resource.get(
+                namespace=_namespace(like),
+                limit=limit,
+                header_params={"Accept": _METADATA_ONLY},
+                _request_timeout=REQUEST_TIMEOUT,
+                serializer=_plain,
+            )
+            complete = not answer["metadata"].get("continue")
+            return cast(list[Object], answer["items"]), complete
+
+    async def delete(self, manifest: Manifest, *, uid: str = "") -> bool:
         """Order the deletion of the object after all that it owns; return whether there was one.
 
-        The object is there until its finalizers are done: ``get`` shows when it is gone.
+        The object is there until its finalizers are done: ``get`` shows when it is gone. With
+        ``uid`` only that object is deleted, not a later one of its name.
         """
+        only = {"body": {"preconditions": {"uid": uid}}} if uid else {}
         try:
-            with _errors(_subject(manifest)):
+            with self._errors(_subject(manifest)):
                 resource = await self._resource(manifest)
                 await resource.delete(
                     name=_name(manifest),
                     namespace=_namespace(manifest),
                     propagation_policy="Foreground",
                     _request_timeout=REQUEST_TIMEOUT,
+                    **only,
                 )
         except ClusterError as error:
             if _is_absent(error):
@@ -87,25 +189,71 @@ class Cluster:
             raise
         return True
 
+    async def namespaced(self, manifest: Manifest) -> bool | None:
+        """Return whether objects of the manifest's kind are in namespaces; None when the cluster
+        has no such kind."""
+        try:
+            with self._errors(_subject(manifest)):
+                resource = await self._resource(manifest)
+        except ClusterError as error:
+            if _is_absent(error):
+                return None
+            raise
+        return bool(resource.namespaced)
+
+    async def replace_managers(self, live: Manifest, managers: Sequence[Manifest]) -> Object:
+        """Replace ``metadata.managedFields`` of an object, unless it has changed since ``live``."""
+        version = live["metadata"]["resourceVersion"]
+        change = {"managedFields": [dict(one) for one in managers], "resourceVersion": version}
+        return await self.merge(live, {"metadata": change})
+
+    async def execute(
+        self,
+        container: Container,
+        command: Sequence[str],
+        *,
+        limit: int,
+        timeout: float = COMMAND_TIMEOUT,
+    ) -> Executed:
+        """Run a command in a container to its end. ``limit``: bytes that it may print."""
+        with self._errors(str(container)):
+            return await execute(
+                self._dynamic.configuration, container, command, limit=limit, timeout=timeout
+            )
+
     async def _resource(self, manifest: Manifest) -> Any:
         """The definition of a kind that is unknown may be younger than the last look."""
-        wanted = {"api_version": manifest["apiVersion"], "kind": manifest["kind"]}
+        key = manifest["apiVersion"], manifest["kind"]
+        if key not in self._kinds:
+            wanted = {"api_version": key[0], "kind": key[1]}
+            try:
+                self._kinds[key] = await self._dynamic.resources.get(**wanted)
+            except ResourceNotFoundError:
+                await self._dynamic.resources.invalidate_cache()
+                self._kinds[key] = await self._dynamic.resources.get(**wanted)
+        return self._kinds[key]
+
+    @contextmanager
+    def _errors(self, subject: str) -> Generator[None, None, None]:
         try:
-            return await self._dynamic.resources.get(**wanted)
-        except ResourceNotFoundError:
-            await self._dynamic.resources.invalidate_cache()
-            return await self._dynamic.resources.get(**wanted)
+            with _errors(subject):
+                yield
+        except ClusterError as error:
+            self.expired = self.expired or error.status == _UNAUTHORIZED
+            raise
 
 
 @asynccontextmanager
 async def connected(
     kubeconfig: Path | None = None, context: str | None = None
 ) -> AsyncGenerator[Cluster, None]:
-    """Connect as a kubeconfig says, or, without one, as the machine's own (KUBECONFIG)."""
+    """Connect as a kubeconfig says; without one as the pod's service account, or as the machine's
+    own (KUBECONFIG). Raises ClusterError."""
     # The library keeps what it discovers in a file of the machine's temporary folder, which other
     # users of the machine could write.
     with TemporaryDirectory(prefix="temporal-plans-") as folder:
-        api = await api_client(kubeconfig, context)
+        with _errors("credentials"):
+            api = await api_client(kubeconfig, context)
         async with api:
             with _errors("cluster"):
                 dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))
@@ -118,6 +266,11 @@ def _errors(subject: str) -> Generator[None, None, None]:
         yield
     except ANSWERS as error:
         raise cluster_error(subject, error) from error
+
+
+def _plain(client: DynamicClient, answer: Object) -> Object:
+    """Answers as they are: the library would make attributes of all their fields."""
+    return answer
 
 
 def _is_absent(error: ClusterError) -> bool:

@@ -7,11 +7,15 @@ the object itself is wrong.
 """
 
 import json
+import re
 from typing import Any, cast
 
 import aiohttp
 from kubernetes_asyncio.client.exceptions import ApiException
+from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
+
+from temporal_plans.domain.packages.inventory import ObjectRef
 
 _WRONG = frozenset({400, 403, 404, 405, 409, 413, 415, 422})
 """Bad request, forbidden, no such namespace, no such verb, too large, not this type, invalid."""
@@ -21,21 +25,44 @@ _CONFLICTS = frozenset({"Conflict", "AlreadyExists"})
 _PASSING = ("exceeded quota", "is being terminated", "failed calling webhook")
 """Parts of messages of refusals that end by themselves, or by what operators do in the cluster."""
 
-ANSWERS = (ApiException, ResourceNotFoundError, aiohttp.ClientError, TimeoutError)
-"""What a request to an API server raises."""
+_DUPLICATE = "duplicate entries for key"
+"""Lists whose entries have keys are merged by them; of equal ones the server can keep none."""
+
+_UNREADABLE = (_DUPLICATE, "failed to create typed patch object", "failed to convert new object")
+"""Parts of messages about objects that are wrong, which the server gives the status 500."""
+
+_IMMUTABLE = "field is immutable"
+
+_LONG_VALUE = re.compile(rf"(Invalid value: .{{60}}).*?: (?={_IMMUTABLE})", re.DOTALL)
+"""The server prints all of a value that can't be changed, such as the template of pods."""
+
+ANSWERS = (
+    ApiException,
+    ResourceNotFoundError,
+    ConfigException,
+    aiohttp.ClientError,
+    TimeoutError,
+)
+"""What a connection and a request to an API server raise."""
 
 
 class ClusterError(Exception):
     """A request to a cluster failed; the text names the object, and why.
 
     ``passing`` is whether the same request may succeed later. ``status`` is the HTTP status, None
-    where no server answered.
+    where no server answered. ``about`` is the object, where the caller knows it.
     """
 
     def __init__(self, message: str, *, passing: bool, status: int | None = None) -> None:
         super().__init__(message)
         self.passing = passing
         self.status = status
+        self.about: ObjectRef | None = None
+
+    @property
+    def immutable(self) -> bool:
+        """Whether the request would change a field that can't be changed."""
+        return self.status == 422 and _IMMUTABLE in str(self)
 
 
 def cluster_error(subject: str, error: BaseException) -> ClusterError:
@@ -43,6 +70,8 @@ def cluster_error(subject: str, error: BaseException) -> ClusterError:
     match error:
         case ResourceNotFoundError():
             return ClusterError(f"{subject}: the cluster has no such kind", passing=False)
+        case ConfigException():
+            return ClusterError(f"{subject}: can't be used: {error}", passing=True)
         case ApiException():
             return _of_answer(subject, error)
         case TimeoutError():
@@ -56,9 +85,10 @@ def cluster_error(subject: str, error: BaseException) -> ClusterError:
 def _of_answer(subject: str, error: ApiException) -> ClusterError:
     reason, message = _said(error)
     status = error.status or 0
-    passing = (
-        status not in _WRONG or reason in _CONFLICTS or any(part in message for part in _PASSING)
-    )
+    if _DUPLICATE in message:
+        message = f"{message}; keep one of the entries with the same key in the template"
+    wrong = status in _WRONG or any(part in message for part in _UNREADABLE)
+    passing = not wrong or reason in _CONFLICTS or any(part in message for part in _PASSING)
     return ClusterError(f"{subject}: {message} ({status})", passing=passing, status=status)
 
 
@@ -71,4 +101,5 @@ def _said(error: ApiException) -> tuple[str, str]:
     if not isinstance(status, dict):
         return "", str(error.reason or "no reason given")
     said = cast(dict[str, Any], status)
-    return str(said.get("reason") or ""), str(said.get("message") or error.reason)
+    message = str(said.get("message") or error.reason)
+    return str(said.get("reason") or ""), _LONG_VALUE.sub(r"\1...: ", message)

@@ -1,7 +1,7 @@
 """Bounded concurrency of calls to the server."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -15,7 +15,11 @@ async def gather_bounded(calls: Iterable[Awaitable[Result]]) -> list[Result]:
     slots = asyncio.Semaphore(_CONCURRENCY_LIMIT)
 
     async def limited(call: Awaitable[Result]) -> Result:
-        async with slots:
-            return await call
+        try:
+            async with slots:
+                return await call
+        finally:
+            if isinstance(call, Coroutine):
+                call.close()  # it never began, if all were cancelled while it waited for a slot
 
     return await asyncio.gather(*(limited(call) for call in calls))

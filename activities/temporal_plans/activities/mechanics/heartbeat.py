@@ -22,13 +22,14 @@ class Progress:
 
 
 @asynccontextmanager
-async def heartbeats() -> AsyncGenerator[Progress, None]:
-    """Send heartbeats, three per heartbeat timeout of the activity, while the block runs."""
+async def heartbeats(interval: float | None = None) -> AsyncGenerator[Progress, None]:
+    """Send heartbeats while the block runs: every ``interval`` seconds, by default three per
+    heartbeat timeout of the activity. A cancellation is delivered with the answer to one."""
     progress = Progress()
     if not activity.in_activity():
         yield progress
         return
-    beating = asyncio.create_task(_beat(progress), name="heartbeats")
+    beating = asyncio.create_task(_beat(progress, interval or _interval()), name="heartbeats")
     try:
         yield progress
     finally:
@@ -36,9 +37,12 @@ async def heartbeats() -> AsyncGenerator[Progress, None]:
         await asyncio.gather(beating, return_exceptions=True)
 
 
-async def _beat(progress: Progress) -> None:
+def _interval() -> float:
     timeout = activity.info().heartbeat_timeout
-    interval = min(timeout.total_seconds() / 3, _DEFAULT_INTERVAL) if timeout else _DEFAULT_INTERVAL
+    return min(timeout.total_seconds() / 3, _DEFAULT_INTERVAL) if timeout else _DEFAULT_INTERVAL
+
+
+async def _beat(progress: Progress, interval: float) -> None:
     while True:
         activity.heartbeat(progress.text)
         await asyncio.sleep(interval)

@@ -50,7 +50,9 @@ async def show_service(client: PlansClient, service: str | None, *, json: bool) 
         if index:
             print_line()
         run = runs[record.workflow_id]
-        if isinstance(run, PlansError):
+        if isinstance(run, PlansError) and record.run == 0:
+            print_line(f"{record.name}: never run")
+        elif isinstance(run, PlansError):
             print_line(f"{record.name} ({record.status}): {run}")
         else:
             moving = not run.at_rest and run.view.status.running

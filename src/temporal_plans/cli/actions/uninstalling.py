@@ -10,9 +10,10 @@ from temporal_plans.cli.actions.showing import wait_for_plan
 from temporal_plans.cli.inputs.names import resolve_service
 from temporal_plans.cli.terminal.output import print_error, print_json, print_line, printable
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.domain.services.plan_names import DEPLOY
 from temporal_plans.messages.owners import UninstallRequest
 from temporal_plans.messages.services import PodView
+
+_OBJECTS_NAMED = 20
 
 
 async def uninstall_service(
@@ -38,11 +39,17 @@ async def uninstall_service(
         )
     service = await resolve_service(client, service_option)
     if not yes:
-        for line in destroyed(service, await client.pods(service)):
+        for line in await _what_is_destroyed(client, service, request):
             typer.echo(line, err=json)
         typer.confirm("Uninstall the service?", abort=True, err=json)
-    outcome = await client.uninstall(service, by=request.by, reason=request.reason)
-    plan = f"{service}/{DEPLOY}"
+    plan = f"{service}/{await client.removal_plan(service)}"
+    outcome = await client.uninstall(
+        service,
+        volumes=request.volumes,
+        force=request.force,
+        by=request.by,
+        reason=request.reason,
+    )
     schedules = [] if outcome.refused else [one.id for one in await client.schedules(service)]
     if json:
         print_json({"service": service, "plan": plan, "outcome": outcome, "schedules": schedules})
@@ -62,6 +69,22 @@ async def uninstall_service(
         )
         return 1
     return 0
+
+
+async def _what_is_destroyed(
+    client: PlansClient, service: str, request: UninstallRequest
+) -> list[str]:
+    if await client.content_of(service) != "package":
+        return destroyed(service, await client.pods(service))
+    found = await client.inventory(service)
+    lines = [
+        f'This removes the package "{printable(service)}" from cluster '
+        f"{printable(found.package.cluster)}, namespace {printable(found.package.namespace)}:"
+    ]
+    lines += [f"- {printable(str(one))}" for one in found.objects[:_OBJECTS_NAMED]]
+    if more := len(found.objects) - _OBJECTS_NAMED:
+        lines += [f"- and {more} more objects"] if more > 0 else []
+    return lines + ["- the claims of its pods, with their data"] * request.volumes
 
 
 def destroyed(service: str, pods: Sequence[PodView]) -> list[str]:

@@ -7,6 +7,7 @@ import typer
 
 from temporal_plans.cli.commands.wording import WordedCommand
 from temporal_plans.cli.inputs.flags import connected, examples
+from temporal_plans.cli.inputs.option_groups import ungrouped
 
 Command = Callable[..., None]
 
@@ -20,6 +21,7 @@ def offer(
     connection: bool = True,
 ) -> None:
     """Add a command under its name, with examples, and hidden under its aliases."""
+    command = ungrouped(command)
     if connection:
         command = connected(command)
     epilog = examples(*lines)

@@ -1,7 +1,7 @@
 """Commands about the configurations of a service: configs, config show, config diff."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from temporal_plans.cli.inputs.flags import ConnectionFlags, JsonOption, Service
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
-    from temporal_plans.domain.services.configuration import Configuration
+    from temporal_plans.messages.packages import PackageConfigurations
     from temporal_plans.messages.services import Configurations
 
 NumberArgument = Annotated[
@@ -41,8 +41,8 @@ def configs(
     )
     from temporal_plans.cli.terminal.output import print_json, print_lines
 
-    async def asked(client: "PlansClient") -> "Configurations":
-        return await client.configurations(await resolve_service(client, service))
+    async def asked(client: "PlansClient") -> "Configurations | PackageConfigurations":
+        return await _kept(client, await resolve_service(client, service))
 
     found = call_client(flags, asked)
     if json:
@@ -64,12 +64,19 @@ def show(
     from temporal_plans.cli.actions.running import call_client
     from temporal_plans.cli.inputs.names import resolve_service
     from temporal_plans.cli.terminal.configuration_lines import specification, yaml_text
+    from temporal_plans.cli.terminal.installation_lines import installation_document
     from temporal_plans.cli.terminal.output import print_json
+    from temporal_plans.client.verbs.packages import found_in
+    from temporal_plans.client.verbs.services import find_configuration
+    from temporal_plans.messages.services import Configurations
 
-    async def asked(client: "PlansClient") -> "Configuration":
-        return await client.configuration(await resolve_service(client, service), number)
+    async def asked(client: "PlansClient") -> dict[str, Any]:
+        kept = await _kept(client, await resolve_service(client, service))
+        if isinstance(kept, Configurations):
+            return specification(find_configuration(kept, number).spec)
+        return installation_document(found_in(kept, number).installation)
 
-    document = specification(call_client(flags, asked).spec)
+    document = call_client(flags, asked)
     if json or format is _Format.JSON:
         print_json(document)
     else:
@@ -107,11 +114,15 @@ def diff(
     )
     from temporal_plans.cli.terminal.output import print_json, print_lines
     from temporal_plans.client.verbs.services import find_configuration
+    from temporal_plans.messages.services import Configurations
 
-    async def asked(client: "PlansClient") -> "Configurations":
-        return await client.configurations(await resolve_service(client, service))
+    async def asked(client: "PlansClient") -> "Configurations | PackageConfigurations":
+        return await _kept(client, await resolve_service(client, service))
 
     kept = call_client(flags, asked)
+    if not isinstance(kept, Configurations):
+        _print_package_difference(kept, before, after, json=json)
+        return
     old, new = find_configuration(kept, before), find_configuration(kept, after)
     changes = difference(old, new)
     if json:
@@ -119,6 +130,29 @@ def diff(
     else:
         print_lines(compared_lines(old, new, kept.target))
         print_lines(difference_lines(changes))
+
+
+async def _kept(client: "PlansClient", service: str) -> "Configurations | PackageConfigurations":
+    if await client.content_of(service) == "package":
+        return await client.package_configurations(service)
+    return await client.configurations(service)
+
+
+def _print_package_difference(
+    kept: "PackageConfigurations", before: str, after: str, *, json: bool
+) -> None:
+    from temporal_plans.cli.terminal.configuration_lines import compared_lines
+    from temporal_plans.cli.terminal.installation_lines import difference, difference_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.client.verbs.packages import found_in
+
+    old, new = found_in(kept, before), found_in(kept, after)
+    change = difference(old, new)
+    if json:
+        print_json(change)
+    else:
+        print_lines(compared_lines(old, new, kept.target))
+        print_lines(difference_lines(change))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,6 +1,6 @@
 """Commands that change a service: deploy, diff, rollback, uninstall."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -18,10 +18,13 @@ from temporal_plans.cli.inputs.flags import (
     MaxUnavailableOption,
     ReasonOption,
     ServiceOption,
+    SourceArgument,
     TimeoutOption,
     UnusedOption,
     WaitOption,
 )
+from temporal_plans.cli.inputs.package_flags import PackageFlags
+from temporal_plans.cli.inputs.sources import existing, is_package
 
 if TYPE_CHECKING:
     from temporal_plans.client.plans_client import PlansClient
@@ -43,7 +46,8 @@ DryRunOption = Annotated[
 
 def deploy(
     flags: ConnectionFlags,
-    file: FileArgument,
+    package: PackageFlags,
+    file: SourceArgument = None,
     env: EnvOption = None,
     env_file: EnvFileOption = None,
     pool: PoolOption = None,
@@ -57,8 +61,9 @@ def deploy(
     lenient: LenientOption = False,
     verbose: UnusedOption = False,
     json: JsonOption = False,
+    service: ServiceOption = None,
 ) -> None:
-    """Install a service from its file, or update it to the file.
+    """Install a service from its file or a package, or update it.
 
     A change is accepted or refused as a whole: when a part of it is not possible, every reason is
     printed, and the configuration before stays in force. A deployment supersedes an unfinished one,
@@ -68,7 +73,17 @@ def deploy(
     FRAMEWORK_MAX_LAUNCH_DELAY set how failed tasks are retried,
     ENABLE_AUTOMATIC_POD_REPLACEMENT, PERMANENT_FAILURE_TIMEOUT_SECS and MIN_REPLACE_DELAY_SECS when
     a pod is replaced on other resources.
+
+    A package is a folder, an archive (.tgz) or the address of one. It is installed under its name,
+    or that of -s; without a package, -s and -p change the parameters of what is installed. What
+    differs decides which of its plans runs.
     """
+    if file is None or is_package(file):
+        raise typer.Exit(
+            _deploy_package(
+                flags, file, package, service, _Following(dry_run, wait, timeout, json), by, reason
+            )
+        )
     from temporal_plans.cli.actions.deployed import report_deployment, report_preview
     from temporal_plans.cli.actions.running import call_client_until_interrupted
     from temporal_plans.cli.inputs.author import whoami
@@ -77,10 +92,11 @@ def deploy(
     from temporal_plans.cli.inputs.files import ServiceFileOptions
     from temporal_plans.cli.inputs.rollouts import rollout_of
 
+    _refuse_package_options(package)
     _check_dry_run(dry_run=dry_run, wait=wait)
     limit = timeout_of(timeout, waits=wait)
     requested = deployment(
-        ServiceFileOptions(file, env, env_file, lenient, verbose),
+        ServiceFileOptions(existing(file), env, env_file, lenient, verbose),
         pool=pool,
         rollout=rollout_of(canary, max_unavailable),
         by=by or whoami(),
@@ -95,6 +111,54 @@ def deploy(
         return await report_deployment(client, name, result, wait=wait, timeout=limit, json=json)
 
     raise typer.Exit(call_client_until_interrupted(flags, deployed))
+
+
+class _Following(NamedTuple):
+    """How a command goes on after its request."""
+
+    dry_run: bool
+    wait: bool
+    timeout: str | None
+    json: bool
+
+
+def _deploy_package(
+    flags: ConnectionFlags,
+    source: str | None,
+    package: PackageFlags,
+    service: str | None,
+    following: _Following,
+    by: str | None,
+    reason: str,
+) -> int:
+    from temporal_plans.cli.actions.deploying_packages import (
+        deploy_package,
+        report_package_preview,
+    )
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.inputs.author import whoami
+    from temporal_plans.cli.inputs.durations import timeout_of
+    from temporal_plans.cli.inputs.package_deployment import package_deployment
+
+    dry_run, wait, timeout, json = following
+    _check_dry_run(dry_run=dry_run, wait=wait)
+    limit = timeout_of(timeout, waits=wait)
+    requested = package_deployment(
+        source, (service or "").strip("/"), package, by=by or whoami(), reason=reason
+    )
+
+    async def deployed(client: "PlansClient") -> int:
+        if dry_run:
+            return report_package_preview(await client.preview_package(requested), json=json)
+        return await deploy_package(client, requested, wait=wait, timeout=limit, json=json)
+
+    return call_client_until_interrupted(flags, deployed)
+
+
+def _refuse_package_options(package: PackageFlags) -> None:
+    """Raise BadParameter for options that a service file makes meaningless."""
+    if given := package.given:
+        raise typer.BadParameter(f"{given[0]} is for packages; a service file has its own values")
 
 
 def _check_dry_run(*, dry_run: bool, wait: bool) -> None:
@@ -162,6 +226,7 @@ def rollback(
 ) -> None:
     """Deploy an earlier configuration again, as a new configuration with its own number."""
     from temporal_plans.cli.actions.deployed import report_deployment, report_preview
+    from temporal_plans.cli.actions.deploying_packages import roll_package_back
     from temporal_plans.cli.actions.running import call_client_until_interrupted
     from temporal_plans.cli.inputs.author import whoami
     from temporal_plans.cli.inputs.durations import timeout_of
@@ -174,6 +239,11 @@ def rollback(
 
     async def rolled_back(client: "PlansClient") -> int:
         name = await resolve_service(client, service)
+        if await client.content_of(name) == "package":
+            return await roll_package_back(
+                client, name, number, by=by or whoami(), reason=reason,
+                dry_run=dry_run, wait=wait, timeout=limit, json=json,
+            )  # fmt: skip
         if dry_run:
             change = await client.preview_rollback(name, number, rollout=rollout)
             return report_preview(change, json=json)
@@ -188,6 +258,13 @@ def rollback(
 def uninstall(
     flags: ConnectionFlags,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    volumes: Annotated[
+        bool,
+        typer.Option("--volumes", help="Of a package: delete the claims of its pods as well."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Of a package: leave out its own plan `cleanup`.")
+    ] = False,
     wait: WaitOption = False,
     timeout: TimeoutOption = None,
     reason: ReasonOption = "",
@@ -197,7 +274,9 @@ def uninstall(
 ) -> None:
     """Uninstall a service: kill its tasks, release its resources, destroy its volumes.
 
-    Its plan `deploy` shows the progress. An uninstall can't be undone.
+    Its plan `deploy` shows the progress. A package's plan `cleanup` runs, and then what is left of
+    its objects is deleted; what its pods claimed stays, unless --volumes. An uninstall can't be
+    undone.
     """
     from temporal_plans.cli.actions.running import call_client_until_interrupted
     from temporal_plans.cli.actions.uninstalling import uninstall_service
@@ -205,7 +284,7 @@ def uninstall(
     from temporal_plans.cli.inputs.durations import timeout_of
     from temporal_plans.messages.owners import UninstallRequest
 
-    request = UninstallRequest(by=by or whoami(), reason=reason)
+    request = UninstallRequest(volumes=volumes, force=force, by=by or whoami(), reason=reason)
     limit = timeout_of(timeout, waits=wait)
     raise typer.Exit(
         call_client_until_interrupted(

@@ -35,6 +35,14 @@ MountOption = Annotated[
         help="A whole disk to offer for MOUNT volumes; repeatable.",
     ),
 ]
+SecretsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secrets",
+        metavar="PROVIDER",
+        help="Source of secrets: file:DIR, env:PREFIX or python:MODULE:FUNCTION; repeatable.",
+    ),
+]
 StateDirOption = Annotated[
     Path,
     typer.Option("--state-dir", metavar="DIR", file_okay=False, help="Directory of the state."),
@@ -188,18 +196,43 @@ def worker(
     task_queue: Annotated[
         str, typer.Option("--task-queue", metavar="NAME", help="The task queue of the plans.")
     ] = "plans",
+    kubernetes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kubernetes",
+            metavar="NAME[=KUBECONFIG[:CONTEXT]]",
+            help="A cluster to execute tasks of packages in; repeatable. [default credentials: the"
+            " pod's service account, else the machine's kubeconfig]",
+        ),
+    ] = None,
+    kubernetes_only: Annotated[
+        bool, typer.Option("--kubernetes-only", help="Serve the clusters, and no plans.")
+    ] = False,
+    secrets: SecretsOption = None,
     log_level: LogLevelOption = _LogLevel.INFO,
 ) -> None:
     """Run a worker: the process that executes plans and services. Any number may run.
 
-    With your own strategies or step kinds, run your own worker with PlansPlugin instead.
+    With --kubernetes it also executes the tasks of packages in a cluster: only such a worker needs
+    the cluster's credentials. With your own strategies or step kinds, run your own worker with
+    PlansPlugin instead.
     """
     import asyncio
 
-    from temporal_plans.cli.processes.process import process, run_worker_process
+    from temporal_plans.cli.processes.cluster_options import cluster_access
+    from temporal_plans.cli.processes.process import WorkerSettings, process, run_worker_process
 
+    clusters = cluster_access(kubernetes or ())
+    for option, given in (("--kubernetes-only", kubernetes_only), ("--secrets", secrets)):
+        if given and not clusters:
+            raise typer.BadParameter("needs --kubernetes NAME", param_hint=option)
+    settings = WorkerSettings(
+        task_queue=None if kubernetes_only else task_queue,
+        clusters=clusters,
+        secrets=tuple(secrets or ()),
+    )
     with process("temporal-plan-worker", log_level=log_level) as telemetry:
-        asyncio.run(run_worker_process(flags, telemetry, task_queue))
+        asyncio.run(run_worker_process(flags, telemetry, settings))
 
 
 def agent(
@@ -256,14 +289,7 @@ def agent(
     gpus: GpusOption = None,
     ports: PortsOption = None,
     mount: MountOption = None,
-    secrets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--secrets",
-            metavar="PROVIDER",
-            help="Source of secrets: file:DIR, env:PREFIX or python:MODULE:FUNCTION; repeatable.",
-        ),
-    ] = None,
+    secrets: SecretsOption = None,
     isolation: Annotated[
         _Isolation,
         typer.Option(
@@ -376,6 +402,7 @@ def add_to(app: typer.Typer) -> None:
         worker,
         "worker",
         "temporal-plan worker --address temporal.example.org:7233 --namespace production",
+        "temporal-plan worker --kubernetes prod=~/.kube/config:prod --secrets file:/run/secrets",
     )
     offer(
         app,

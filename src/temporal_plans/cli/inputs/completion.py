@@ -164,7 +164,11 @@ async def _agents(client: "PlansClient", params: dict[str, Any]) -> Names:
 
 
 async def _configurations(client: "PlansClient", params: dict[str, Any]) -> Names:
-    kept = await client.configurations(await _service(client, params))
+    name = await _service(client, params)
+    if await client.content_of(name) == "package":
+        packages = await client.package_configurations(name)
+        return [str(one.number) for one in packages.configurations]
+    kept = await client.configurations(name)
     return [str(one.number) for one in kept.configurations]
 
 

@@ -142,7 +142,7 @@ def connected(command: Callable[..., None]) -> Callable[..., None]:
         before = ctx.find_root().obj
         command(flags=here.over(before if before else ConnectionFlags()), **given)
 
-    _present(wrapped, command, [context, *own, *shared])
+    present(wrapped, command, [context, *own, *shared])
     return wrapped
 
 
@@ -160,11 +160,11 @@ def with_connection_flags(callback: Callable[..., None]) -> Callable[..., None]:
         flags = ConnectionFlags(**{name: given.pop(name) for name in names})
         callback(flags=flags, **given)
 
-    _present(wrapped, callback, [*own, *shared])
+    present(wrapped, callback, [*own, *shared])
     return wrapped
 
 
-def _present(
+def present(
     wrapped: Callable[..., None], command: Callable[..., None], parameters: list[inspect.Parameter]
 ) -> None:
     """Copy to ``wrapped`` what Typer reads: name, docstring, signature and annotations."""
@@ -311,6 +311,13 @@ StepArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True)]
+SourceArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="A service file, or a package: its folder, its archive, or the address of one.",
+    ),
+]
 FileOrPackageArgument = Annotated[
     Path,
     typer.Argument(

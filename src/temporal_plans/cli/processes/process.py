@@ -4,14 +4,17 @@ import logging
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from temporal_plans.activities.agent.host.settings import AgentSettings
+from temporal_plans.activities.kubernetes.access import ClusterAccess
+from temporal_plans.activities.mechanics.secrets import secret_provider
 from temporal_plans.cli.actions.running import stop_signal
 from temporal_plans.cli.inputs.flags import ConnectionFlags
 from temporal_plans.cli.processes.core_lines import logging_runtime
 from temporal_plans.cli.terminal.output import print_line
 from temporal_plans.client.temporal.connection import connect
+from temporal_plans.messages.packages import cluster_queue
 from temporal_plans.worker.telemetry import SETTING, Telemetry, telemetry
 
 
@@ -35,20 +38,44 @@ def process(name: str, *, log_level: str) -> Generator[Telemetry]:
         sending.shutdown()
 
 
-async def run_worker_process(flags: ConnectionFlags, sending: Telemetry, task_queue: str) -> None:
+@dataclass(frozen=True)
+class WorkerSettings:
+    """What a worker serves. ``task_queue`` is that of plans, None for none; ``secrets`` are texts
+    of providers."""
+
+    task_queue: str | None
+    clusters: tuple[ClusterAccess, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def queues(self) -> str:
+        """The task queues, for people."""
+        plans = [self.task_queue] if self.task_queue else []
+        return ", ".join([*plans, *(cluster_queue(access.name) for access in self.clusters)])
+
+
+async def run_worker_process(
+    flags: ConnectionFlags, sending: Telemetry, settings: WorkerSettings
+) -> None:
     """Run a worker until Ctrl-C or SIGTERM."""
     from temporal_plans.worker.main import run_worker  # slow modules that an agent does not need
     from temporal_plans.worker.plugin import PlansPlugin
 
+    plugin = PlansPlugin(
+        clusters=settings.clusters, secrets=[secret_provider(text) for text in settings.secrets]
+    )
     async with stop_signal() as stop:
         client = await connect(
-            flags.connection(),
-            plugins=[PlansPlugin(), *sending.plugins],
-            runtime=sending.runtime,
+            flags.connection(), plugins=[plugin, *sending.plugins], runtime=sending.runtime
         )
         server = client.service_client.config.target_host
-        print_line(f"Worker on task queue {task_queue} of {server}, namespace {client.namespace}.")
-        await run_worker(client, stop=stop, task_queue=task_queue)
+        several = "s" if "," in settings.queues else ""
+        print_line(
+            f"Worker on task queue{several} {settings.queues} of {server}, namespace "
+            f"{client.namespace}."
+        )
+        clusters = [access.name for access in settings.clusters]
+        await run_worker(client, stop=stop, task_queue=settings.task_queue, clusters=clusters)
         print_line("Worker stopped.")
 
 

@@ -9,16 +9,20 @@ from temporal_plans.cli.terminal.change_lines import field_lines, plan_lines, se
 from temporal_plans.cli.terminal.columns import columns
 from temporal_plans.cli.terminal.listing import moment
 from temporal_plans.cli.terminal.output import printable
+from temporal_plans.domain.owners.configurations import OwnedConfiguration
 from temporal_plans.domain.services.change import FieldChange, PodChange
 from temporal_plans.domain.services.comparison import pod_fields, pod_of
 from temporal_plans.domain.services.configuration import Configuration
 from temporal_plans.domain.services.plan_comparison import plan_changes, settings_changes
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.values.model import in_file_form
+from temporal_plans.messages.packages import PackageConfigurations
 from temporal_plans.messages.services import ChangeView, Configurations
 
+AnyConfigurations = Configurations | PackageConfigurations
 
-def configuration_lines(found: Configurations) -> list[Text]:
+
+def configuration_lines(found: AnyConfigurations) -> list[Text]:
     numbers = {configuration.id: configuration.number for configuration in found.configurations}
     rows = [
         (
@@ -39,7 +43,7 @@ def _why(reason: str, source: int | str) -> str:
     return ": ".join(part for part in (back, reason) if part)
 
 
-def configurations_json(found: Configurations) -> list[dict[str, Any]]:
+def configurations_json(found: AnyConfigurations) -> list[dict[str, Any]]:
     """Return the configurations without their content, which ``config show`` prints."""
     return [
         {
@@ -85,7 +89,9 @@ def _fields(before: ServiceSpec, after: ServiceSpec, pod_type: str) -> tuple[Fie
     return (FieldChange(path="count", before=old_text, after=new_text, restarts=False),)
 
 
-def compared_lines(before: Configuration, after: Configuration, target: str) -> list[Text]:
+def compared_lines(
+    before: OwnedConfiguration, after: OwnedConfiguration, target: str
+) -> list[Text]:
     """Return a line that names the two configurations, and the one in force."""
     old, new = (
         f"{one.number} (in force)" if one.id == target else str(one.number)

@@ -56,10 +56,9 @@ def diagnosis_lines(
 ) -> list[Text]:
     """Return what is wrong with a service, then the explanations of its plans."""
     name = printable(diagnosis.service)
-    tasks = f"{diagnosis.running} of {diagnosis.tasks} tasks run"
     if diagnosis.well:
-        return [Text(f"Nothing is wrong with {name}: no plan is under way, {tasks}.")]
-    lines = [Text(f"{name}: {tasks}")]
+        return [Text(f"Nothing is wrong with {name}: no plan is under way, {diagnosis.extent}.")]
+    lines = [Text(f"{name}: {diagnosis.extent}")]
     for finding in diagnosis.findings:
         lines.append(Text(f"- {one_line(finding.subject)}: {one_line(finding.text)}"))
         lines += trace_lines(finding.trace) if verbose else []

@@ -21,7 +21,7 @@ from temporal_plans.domain.services.records import EarlierLaunch, TaskRecord
 from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.domain.values.text import shortened
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import PlanRecord
+from temporal_plans.messages.owners import CommonStatus, PlanRecord
 from temporal_plans.messages.plans import CommandLog
 from temporal_plans.messages.pools import AgentView, PoolStatus, WaitingView
 from temporal_plans.messages.services import PodView
@@ -42,6 +42,7 @@ class ListedPlan:
     ended: str
     since: datetime | None
     problem: str = ""
+    kind: str = ""
 
     @property
     def shown_statuses(self) -> set[str]:
@@ -55,6 +56,7 @@ class ListedPlan:
             "id": self.id,
             "name": self.name,
             "service": self.service,
+            "kind": self.kind,
             "status": self.status,
             "ended": self.ended or None,
             "since": self.since,
@@ -77,8 +79,8 @@ async def list_plans(
     still = await client.stuck(*(id for id, run in runs.items() if _may_stand_still(run)))
     stuck = {one.element[0]: one for one in reversed(still)}
     found = [
-        _of_service(service, record, runs.get(record.workflow_id), stuck.get(record.workflow_id))
-        for service, record in records
+        _of_service(owner, record, runs.get(record.workflow_id), stuck.get(record.workflow_id))
+        for owner, record in records
     ]
     found += [_own(run, runs[run.id], stuck.get(run.id)) for run in own]
     return found + silent
@@ -86,14 +88,15 @@ async def list_plans(
 
 async def _records(
     client: PlansClient, services: Sequence[str]
-) -> tuple[list[tuple[str, PlanRecord]], list[ListedPlan]]:
+) -> tuple[list[tuple[CommonStatus, PlanRecord]], list[ListedPlan]]:
     """Return the plans of services that answer, with the service, and lines for the others. The
     error of a single service is raised."""
-    records: list[tuple[str, PlanRecord]] = []
+    records: list[tuple[CommonStatus, PlanRecord]] = []
     silent: list[ListedPlan] = []
     for service in services:
         try:
-            records += [(service, record) for record in await client.plans(service)]
+            owner = await client.owner(service)
+            records += [(owner, record) for record in owner.plans]
         except PlansError as error:
             if len(services) == 1:
                 raise
@@ -133,7 +136,7 @@ def _ended_early(record: PlanRecord) -> bool:
 
 
 def _of_service(
-    service: str,
+    owner: CommonStatus,
     record: PlanRecord,
     run: PlanRun | Exception | None = None,
     stuck: StuckWorkflow | None = None,
@@ -142,12 +145,19 @@ def _of_service(
     return ListedPlan(
         record.workflow_id,
         record.name,
-        service,
+        owner.name,
         str(record.status),
-        how or ("not running" if _ended_early(record) else ""),
+        how or _not_open(record),
         record.changed,
         _problem(run, stuck),
+        kind=owner.content,
     )
+
+
+def _not_open(record: PlanRecord) -> str:
+    if record.run == 0 and not record.open:
+        return "never run"
+    return "not running" if _ended_early(record) else ""
 
 
 def _own(
@@ -158,13 +168,14 @@ def _own(
         status, ended = str(run.view.status), run.cut_short
     since = execution.closed or execution.started
     problem = _problem(run, stuck)
-    return ListedPlan(execution.id, execution.id, "", status, ended, since, problem)
+    return ListedPlan(execution.id, execution.id, "", status, ended, since, problem, kind="plan")
 
 
 def plan_table(plans: Sequence[ListedPlan]) -> list[Text]:
     rows = [
         (
             plan.service or "-",
+            plan.kind,
             plan.name,
             _status_cell(plan.status or "?", plan.ended),
             moment(plan.since),
@@ -172,7 +183,7 @@ def plan_table(plans: Sequence[ListedPlan]) -> list[Text]:
         )
         for plan in plans
     ]
-    return columns(("SERVICE", "PLAN", "STATUS", "SINCE", "PROBLEM"), rows)
+    return columns(("SERVICE", "KIND", "PLAN", "STATUS", "SINCE", "PROBLEM"), rows)
 
 
 def _status_cell(status: str, ended: str) -> Text:

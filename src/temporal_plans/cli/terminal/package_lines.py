@@ -12,6 +12,7 @@ from temporal_plans.domain.packages.plans import PARALLEL, PackagePhase, Package
 from temporal_plans.domain.packages.tasks import AnyTask
 from temporal_plans.domain.packages.tasks.custom import CustomTask
 from temporal_plans.domain.packages.tasks.nested import NestedTask
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
 
 
 def summary(package: Package) -> str:
@@ -74,8 +75,8 @@ def _head_of(phase: PackagePhase) -> Text:
     return _head(phase.name, phase.strategy)
 
 
-def _head(name: str, strategy: str) -> Text:
-    return Text(one_line(f"{name} ({strategy or PARALLEL} strategy)"))
+def _head(name: str, strategy: StrategySpec | None) -> Text:
+    return Text(one_line(f"{name} ({strategy.name if strategy else PARALLEL} strategy)"))
 
 
 def task_table(package: Package) -> list[Text]:

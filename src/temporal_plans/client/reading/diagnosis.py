@@ -12,6 +12,7 @@ from temporal_plans.domain.tasks.goal import Goal
 from temporal_plans.domain.tasks.names import instance_of
 from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.domain.values.model import CompactValue
+from temporal_plans.messages.owners import OwnerStatus
 from temporal_plans.messages.plans import CommandLog
 from temporal_plans.messages.services import PodView, ServiceStatus
 
@@ -31,7 +32,8 @@ class Finding(CompactValue):
 
 class Diagnosis(CompactValue):
     """What is wrong with a service: ``findings``, and the explanations of its plans that are not
-    complete, by name. ``silent`` are the errors of plans that do not answer."""
+    complete, by name. ``silent`` are the errors of plans that do not answer. ``objects`` is the
+    number of those that a package has in its cluster."""
 
     service: str
     findings: tuple[Finding, ...] = ()
@@ -39,6 +41,14 @@ class Diagnosis(CompactValue):
     silent: dict[str, str] = {}
     tasks: int = 0
     running: int = 0
+    objects: int | None = None
+
+    @property
+    def extent(self) -> str:
+        """What the service has, in words."""
+        if self.objects is not None:
+            return f"{self.objects} objects in its cluster"
+        return f"{self.running} of {self.tasks} tasks run"
 
     @property
     def well(self) -> bool:
@@ -60,22 +70,22 @@ def findings(
     """Return what is wrong with a service beside its plans. ``pools`` are the answers of all pools,
     errors included; ``work`` is the pending work of the Service workflow itself."""
     return (
-        *_stuck(stuck),
-        *_configuration(status),
+        *of_stuck(stuck),
+        *of_configuration(status),
         *_pool(status, pools),
         *_strangers(status),
         *(finding for pod in pods for finding in _pod(status.name, pod, agents)),
-        *_own_work(work, now),
-        *_code(status.name, log),
+        *of_own_work(work, now),
+        *of_code(status.name, log),
     )
 
 
-def _stuck(stuck: Iterable[StuckWorkflow]) -> Iterator[Finding]:
+def of_stuck(stuck: Iterable[StuckWorkflow]) -> Iterator[Finding]:
     for one in stuck:
         yield Finding(subject=one.workflow_id, text=f"stands still: {one.text}", hints=one.hints)
 
 
-def _configuration(status: ServiceStatus) -> Iterator[Finding]:
+def of_configuration(status: OwnerStatus) -> Iterator[Finding]:
     for error in status.errors:
         words = ("rollback", str(status.number))
         last = error == status.errors[-1]
@@ -148,7 +158,7 @@ def _down(service: str, pod: PodView, record: TaskRecord) -> Finding:
     )
 
 
-def _own_work(work: Iterable[PendingWork], now: datetime) -> Iterator[Finding]:
+def of_own_work(work: Iterable[PendingWork], now: datetime) -> Iterator[Finding]:
     """Yield activities of the service itself that fail or wait, such as a configuration's check."""
     for one in work:
         if one.attempt > 1 or one.waits_for_a_worker(now):
@@ -159,7 +169,7 @@ def _own_work(work: Iterable[PendingWork], now: datetime) -> Iterator[Finding]:
             )
 
 
-def _code(service: str, log: CommandLog) -> Iterator[Finding]:
+def of_code(service: str, log: CommandLog) -> Iterator[Finding]:
     failures = [entry for entry in log.entries if entry.trace][-_CODE_FAILURES_LIMIT:]
     for entry in failures:
         yield Finding(

@@ -36,6 +36,8 @@ from temporalio.exceptions import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.contents.choice import content_store
+from temporal_plans.activities.contents.errors import ContentError
 from temporal_plans.activities.mechanics.failure_text import failure_text
 from temporal_plans.activities.mechanics.runs import beginning_of
 from temporal_plans.activities.mechanics.update_failures import RUN_ENDED, failure_type, refusal_of
@@ -229,6 +231,14 @@ class Gateway(Protocol):
         fails; at most ``limit`` workflows are examined. Raises Refused."""
         ...
 
+    async def put_content(self, data: bytes) -> str:
+        """Put bytes into the content store, and return their digest; raises Refused."""
+        ...
+
+    async def get_content(self, digest: str) -> bytes:
+        """Return the bytes of a digest from the content store; raises Refused."""
+        ...
+
     @property
     def schedules(self) -> Schedules:
         """The Temporal Schedules of plans."""
@@ -416,6 +426,22 @@ class TemporalGateway:
     async def stuck(self, workflow_ids: Sequence[str], limit: int) -> Sequence[StuckWorkflow]:
         async with self._server_call():
             return await stuck_workflows(self._client, workflow_ids, limit)
+
+    async def put_content(self, data: bytes) -> str:
+        store = content_store(self._client, task_queue=self._task_queue)
+        async with self._server_call(sent="content"):
+            try:
+                return await store.put(data)
+            except ContentError as error:
+                raise Refused(error.refusal) from error
+
+    async def get_content(self, digest: str) -> bytes:
+        store = content_store(self._client, task_queue=self._task_queue)
+        async with self._server_call():
+            try:
+                return await store.get(digest)
+            except ContentError as error:
+                raise Refused(error.refusal) from error
 
     async def _answer(self, update: SentUpdate[Model]) -> Model:
         """Return the update's answer, even if the connection breaks meanwhile."""

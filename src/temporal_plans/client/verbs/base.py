@@ -14,9 +14,8 @@ from temporal_plans.client.temporal.gateway import (
 )
 from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import SERVICES_QUERY
+from temporal_plans.messages.owners import SERVICES_QUERY, OwnerResult
 from temporal_plans.messages.plans import CommandLog
-from temporal_plans.messages.services import ServiceResult
 
 LIST_LIMIT = 1000
 """Workflows in one list."""
@@ -49,18 +48,18 @@ class Verbs:
         except WorkflowIsClosed:
             raise ServiceNotFound(name, ended=True) from None
 
-    async def _ended_service(self, name: str) -> ServiceResult:
+    async def _ended_service(self, name: str) -> OwnerResult:
         """Return what a service left when it ended: its log and its runs, as long as Temporal keeps
         them. Raises ServiceNotFound."""
         id = service_id(name.strip("/"))
         try:
             ended = (await self._gateway.describe(id)).ended
             if ended is Ended.COMPLETED:
-                return await self._gateway.result_of(id, ServiceResult)
+                return await self._gateway.result_of(id, OwnerResult)
             if ended is not None:  # refused, or terminated: it has no result
                 log = await self._gateway.query(id, "log", CommandLog)
                 runs = await self._gateway.query(id, "runs", RunHistory)
-                return ServiceResult(name=name, log=log, runs=runs)
+                return OwnerResult(name=name, log=log, runs=runs)
         except (NoSuchWorkflow, PlansError):
             pass
         raise ServiceNotFound(name, await self.services()) from None

@@ -25,7 +25,7 @@ from temporal_plans.domain.plans.commands import (
 from temporal_plans.domain.plans.parameters import check_arguments
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import PlanRecord, StartPlan
+from temporal_plans.messages.owners import CommonStatus, PlanRecord, StartPlan
 from temporal_plans.messages.plans import (
     BY_CLIENT,
     PLAN_STARTER,
@@ -34,7 +34,6 @@ from temporal_plans.messages.plans import (
     LogEntry,
     PlanInput,
 )
-from temporal_plans.messages.services import ServiceStatus
 
 
 async def service_of(gateway: Gateway, plan_id: str) -> tuple[str, PlanRecord] | None:
@@ -44,7 +43,7 @@ async def service_of(gateway: Gateway, plan_id: str) -> tuple[str, PlanRecord] |
     if not service:
         return None
     try:
-        status = await gateway.query(service_id(service), "status", ServiceStatus, open_only=True)
+        status = await gateway.query(service_id(service), "status", CommonStatus, open_only=True)
     except (NoSuchWorkflow, WorkflowIsClosed):
         return None
     record = next((plan for plan in status.plans if plan.workflow_id == plan_id), None)

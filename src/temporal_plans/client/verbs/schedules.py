@@ -15,6 +15,8 @@ from temporal_plans.client.temporal.schedules import (
 )
 from temporal_plans.client.verbs.base import Verbs
 from temporal_plans.domain.owners.admission import by_itself
+from temporal_plans.domain.packages.plan_specs import plan_specs
+from temporal_plans.domain.packages.plans import CLEANUP
 from temporal_plans.domain.plans.parameters import check_arguments
 from temporal_plans.domain.plans.plan import PlanSpec
 from temporal_plans.domain.plans.plan_check import problems as plan_problems
@@ -23,9 +25,11 @@ from temporal_plans.domain.services.plan_names import RESERVED
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.values.cron import cron_problems
 from temporal_plans.domain.values.refusal import Code, Refusal, SpecError
+from temporal_plans.messages.owners import CommonStatus
+from temporal_plans.messages.packages import PackageConfigurations
 from temporal_plans.messages.plans import PlanInput
 from temporal_plans.messages.schedules import ScheduledPlan
-from temporal_plans.messages.services import ConfigQuery, ServiceStatus
+from temporal_plans.messages.services import ConfigQuery
 
 
 class ScheduleVerbs(Verbs):
@@ -141,10 +145,13 @@ class ScheduleVerbs(Verbs):
         return request.id
 
     async def _check_plan(self, service: str, plan: str, arguments: Mapping[str, str]) -> None:
-        status = await self._query_service(service, "status", ServiceStatus)
+        status = await self._query_service(service, "status", CommonStatus)
         names = [record.name for record in status.plans]
         if plan not in names:
             raise PlanNotFound(plan, names, service=service)
+        if status.content == "package":
+            await self._check_package_plan(service, plan, arguments)
+            return
         if plan in RESERVED:
             raise Refused(by_itself(plan).but(subject="schedule"))
         spec = await self._query_service(service, "config", ServiceSpec, ConfigQuery())
@@ -153,6 +160,20 @@ class ScheduleVerbs(Verbs):
                 _, faults = check_arguments(generated.parameters, arguments)
                 if faults:
                     raise SpecError(faults)
+
+    async def _check_package_plan(
+        self, service: str, plan: str, arguments: Mapping[str, str]
+    ) -> None:
+        kept = await self._query_service(service, "configurations", PackageConfigurations)
+        installation = next(
+            one for one in kept.configurations if one.id == kept.target
+        ).installation
+        if plan == CLEANUP:
+            raise Refused(by_itself(plan).but(subject="schedule"))
+        declared = plan_specs(installation.package, installation.switches)[plan].parameters
+        _, faults = check_arguments(declared, arguments)
+        if faults:
+            raise SpecError(faults)
 
     @asynccontextmanager
     async def _existing(self, schedule_id: str) -> AsyncGenerator[None]:

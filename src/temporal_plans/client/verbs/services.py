@@ -29,7 +29,7 @@ from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.refusal import Code, SpecError
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import PlanRecord, UninstallRequest
+from temporal_plans.messages.owners import CommonStatus, PlanRecord, Rollback, UninstallRequest
 from temporal_plans.messages.services import (
     ChangeView,
     ConfigQuery,
@@ -39,7 +39,6 @@ from temporal_plans.messages.services import (
     PodCommandResult,
     Pods,
     PodView,
-    Rollback,
     ServiceInput,
     ServiceStatus,
     Tasks,
@@ -163,10 +162,14 @@ class ServiceVerbs(Verbs):
         kept = await self.configurations(service)
         return find_configuration(kept, config) if config else _previous(kept)
 
-    async def uninstall(self, service: str, *, by: str = "", reason: str = "") -> Outcome:
-        """Remove everything of the service, volumes included, and then the service itself. Its plan
-        ``deploy`` shows the progress."""
-        request = UninstallRequest(by=by, reason=reason)
+    async def uninstall(
+        self, service: str, *, volumes: bool = False, force: bool = False,
+        by: str = "", reason: str = "",
+    ) -> Outcome:  # fmt: skip
+        """Remove everything of the service, and then the service itself. Its ``removal_plan`` shows
+        the progress. Of a package, claims of its pods stay unless ``volumes``, and ``force`` leaves
+        out its own plan for this."""
+        request = UninstallRequest(volumes=volumes, force=force, by=by, reason=reason)
         try:
             return await self._update_service(service, "uninstall", request, Outcome)
         except ServiceEnded as ended:
@@ -187,19 +190,31 @@ class ServiceVerbs(Verbs):
 
     # --- state ---
 
+    async def owner(self, name: str) -> CommonStatus:
+        """Return the status of a service as far as it is the same for pods and packages; of one
+        that was uninstalled the plans that had a run, as long as Temporal keeps them."""
+        try:
+            return await self._query_service(name, "status", CommonStatus)
+        except ServiceNotFound:
+            ended = await self._ended_service(name)
+        last = {run.plan: run for run in ended.runs.runs}
+        plans = tuple(_record(name.strip("/"), run) for run in last.values())
+        return CommonStatus(name=name, content=ended.content, config_id="", plans=plans)
+
     async def service(self, name: str) -> ServiceStatus:
-        """Return the status of a service."""
+        """Return the status of a service of pods. Raises Refused for a package."""
+        if (await self._query_service(name, "status", CommonStatus)).content == "package":
+            raise Refused.of(
+                Code.NOT_APPLICABLE,
+                f"service {name!r} is a package: it has no pods",
+                fix=f"see its objects with `temporal plan objects -s {name}`",
+            )
         return await self._query_service(name, "status", ServiceStatus)
 
     async def plans(self, service: str) -> tuple[PlanRecord, ...]:
         """Return the service's records of its plans; for a service that was uninstalled those that
         had a run, as long as Temporal keeps them."""
-        try:
-            return (await self.service(service)).plans
-        except ServiceNotFound:
-            runs = (await self._ended_service(service)).runs.runs
-        last = {run.plan: run for run in runs}
-        return tuple(_record(service.strip("/"), run) for run in last.values())
+        return (await self.owner(service)).plans
 
     async def pods(self, service: str) -> tuple[PodView, ...]:
         """Return the pod instances of a service."""

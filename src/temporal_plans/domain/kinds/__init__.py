@@ -16,6 +16,8 @@ from temporal_plans.domain.kinds.custom import CustomWork
 from temporal_plans.domain.kinds.deregister import DeregisterWork
 from temporal_plans.domain.kinds.erase import EraseWork
 from temporal_plans.domain.kinds.kill import KillWork
+from temporal_plans.domain.kinds.package_removal import PackageRemovalWork
+from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
 from temporal_plans.domain.kinds.pod import PodWork
 from temporal_plans.domain.kinds.sleep import SleepWork
 from temporal_plans.domain.kinds.unreserve import UnreserveWork
@@ -34,6 +36,8 @@ KINDS: tuple[type[Work], ...] = (
     UnreserveWork,
     EraseWork,
     DeregisterWork,
+    PackageTasksWork,
+    PackageRemovalWork,
 )
 
 WRITTEN: dict[str, type[Work]] = {kind.name(): kind for kind in KINDS if kind.bare is not None}

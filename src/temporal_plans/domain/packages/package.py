@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import Field
 
+from temporal_plans.domain.packages.nesting import Nested
 from temporal_plans.domain.packages.parameters import (
     Decode,
     Group,
@@ -79,12 +80,13 @@ class Operator(PackageValue):
 
 class Package(CompactValue):
     """A package as it was read. ``templates`` has the text of each template by its key: the path
-    below ``templates/``."""
+    below ``templates/``. ``nested`` is known of a package that was read from the content store."""
 
     operator: Operator
     groups: tuple[Group, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     templates: dict[str, str] = {}
+    nested: Nested = Nested()
 
     @property
     def name(self) -> str:

@@ -63,6 +63,10 @@ class Parameter(PackageValue):
     immutable: Flag = Field(
         default=False, description="Whether the value is fixed from the installation on."
     )
+    secret: Flag = Field(
+        default=False,
+        description="Whether the value is a secret: it is given in a file, and never shown.",
+    )
     enum: tuple[Text, ...] | None = Field(default=None, description="The values to choose from.")
     group: Text = Field(default="", description="One of `groups`; for forms.")
     advanced: Flag = Field(default=False, description="Whether most people can leave it alone.")

@@ -33,7 +33,8 @@ class PackageValue(CompactValue):
         return {key: entry for key, entry in entries.items() if entry is not None}
 
 
-def _text(value: object) -> object:
+def as_text(value: object) -> object:
+    """Return a scalar of YAML as text; everything else as it is."""
     return printed(value) if isinstance(value, bool | int | float) else value
 
 
@@ -42,7 +43,7 @@ ENTRIES_LIMIT = 2_000
 
 Text = Annotated[
     str,
-    BeforeValidator(_text),
+    BeforeValidator(as_text),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 """A text; other scalars of YAML are converted: ``5.7`` is the text ``5.7``, ``3.10`` is ``3.1``."""

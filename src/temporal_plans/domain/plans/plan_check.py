@@ -21,17 +21,17 @@ def problems(
     step_kinds: Collection[str] | None = None,
     *,
     of_service: bool = True,
-    standing: bool = False,
+    may_be_empty: bool = False,
 ) -> tuple[Reason, ...]:
     """Return all problems of the plan; empty when it can run.
 
     ``strategies`` and ``step_kinds`` are the names that the worker knows (``step_kinds``: of custom
     steps). None: the worker checks the names. Only a plan ``of_service`` may have steps that
-    remove something of a service; only a ``standing`` one needs no phases.
+    remove something of a service; only one that ``may_be_empty`` needs no phases.
     """
     if wrong := tuple(_wrong_types(spec.phases)):
         return wrong
-    found = list(_plan_problems(spec, strategies, step_kinds, standing=standing))
+    found = list(_plan_problems(spec, strategies, step_kinds, may_be_empty=may_be_empty))
     return (*found, *(() if of_service else _service_problems(spec)))
 
 
@@ -94,14 +94,14 @@ def _plan_problems(
     strategies: Collection[str] | None,
     step_kinds: Collection[str] | None,
     *,
-    standing: bool,
+    may_be_empty: bool,
 ) -> Iterator[Reason]:
     fault = name_fault(spec.name)
     if fault:
         yield Reason(field="name", problem=fault, value=spec.name)
     yield from strategy_problems(spec.strategy, "strategy", strategies)
     yield from declaration_problems(spec.parameters or (), "parameters")
-    if not spec.phases and not standing:
+    if not spec.phases and not may_be_empty:
         yield Reason(field="phases", problem="the plan has no phases", fix="add a phase with steps")
     if (steps := sum(len(phase.steps) for phase in spec.phases)) > STEPS_LIMIT:
         yield Reason(

@@ -31,7 +31,11 @@ def read_archive(data: bytes, source: str) -> dict[str, bytes]:
     """
     if len(data) > SIZE_LIMIT:
         raise SpecError([too_large("")], source=source)
-    raw = _uncompressed(data, source)
+    return read_tar(_uncompressed(data, source), source)
+
+
+def read_tar(raw: bytes, source: str) -> dict[str, bytes]:
+    """Return the files of a tar archive by path; see ``read_archive``."""
     files: dict[str, bytes] = {}
     problems: list[Reason] = []
     try:
@@ -45,6 +49,12 @@ def read_archive(data: bytes, source: str) -> dict[str, bytes]:
 
 
 def write_archive(files: Mapping[str, bytes]) -> bytes:
+    """Return the gzip-compressed archive of files. Equal files give equal bytes by the same version
+    of Python and zlib."""
+    return gzip.compress(write_tar(files), mtime=0)
+
+
+def write_tar(files: Mapping[str, bytes]) -> bytes:
     """Return the archive of files. Equal files give equal bytes: sorted, without times or
     owners."""
     raw = io.BytesIO()
@@ -54,7 +64,7 @@ def write_archive(files: Mapping[str, bytes]) -> bytes:
             entry.size, entry.mode = len(files[path]), _MODE
             entry.uname = entry.gname = "root"
             archive.addfile(entry, io.BytesIO(files[path]))
-    return gzip.compress(raw.getvalue(), mtime=0)
+    return raw.getvalue()
 
 
 def _uncompressed(data: bytes, source: str) -> bytes:

@@ -6,6 +6,7 @@ from pydantic.json_schema import models_json_schema
 
 from temporal_plans.domain.packages.package import Operator
 from temporal_plans.domain.packages.parameters import Parameters
+from temporal_plans.domain.packages.plans import ANY_PLAN
 from temporal_plans.domain.packages.tasks import TASK_KINDS
 
 _Schema = dict[str, Any]
@@ -25,10 +26,23 @@ def package_schema() -> _Schema:
     kinds["CustomTask"] = _custom(kinds["CustomTask"], [kind.kind_name() for kind in TASK_KINDS])
     options = [{"$ref": f"#/$defs/{name}"} for name in (*names, "CustomTask")]
     kinds["Operator"]["properties"]["tasks"]["items"] = {"anyOf": options}
+    kinds["PackagePlan"]["properties"] |= _plan_keys(kinds["PackagePlan"]["properties"])
     value = kinds["Parameter"]["properties"]
     value["default"] = {"description": value["default"]["description"]}
     value["enum"] = {"description": value["enum"]["description"], "type": "array"}
     return {**schema, "anyOf": [{"$ref": "#/$defs/Operator"}, {"$ref": "#/$defs/Parameters"}]}
+
+
+def _plan_keys(fields: _Schema) -> _Schema:
+    """Return the keys of plans that may be written in two ways, in both of them."""
+    lists, _null = fields["conflictsWith"].pop("anyOf")
+    conflicts = {**fields["conflictsWith"], "anyOf": [lists, {"const": ANY_PLAN}]}
+    del conflicts["default"]  # every other plan, which has no form of its own
+    return {
+        "conflictsWith": conflicts,
+        "conflicts-with": conflicts,
+        "on-error": fields["onError"],
+    }
 
 
 def _task(model: _Schema) -> _Schema:

@@ -11,8 +11,8 @@ from temporal_plans.activities.agent.sandbox.environment import (
     HostContext,
     command_of,
     task_environment,
-    variable_name,
 )
+from temporal_plans.activities.mechanics.variable_names import variable_name
 from temporal_plans.domain.cluster.reservations import Reservation, ReservedResource
 from temporal_plans.domain.services.spec import (
     ConfigTemplate,

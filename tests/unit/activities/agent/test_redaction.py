@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temporal_plans.activities.agent.sandbox.redaction import Redactor, values_in_files
+from temporal_plans.activities.agent.sandbox.redaction import values_in_files
+from temporal_plans.activities.mechanics.redaction import Redactor
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from temporal_plans.activities.agent.host.refusal import TaskRefused
-from temporal_plans.activities.agent.sandbox.secrets import (
+from temporal_plans.activities.agent.sandbox.secrets import Secrets
+from temporal_plans.activities.mechanics.secrets import (
     EnvironmentSecrets,
     FileSecrets,
     FunctionSecrets,
     InvalidSecretProvider,
     SecretProvider,
-    Secrets,
     secret_provider,
 )
 

@@ -15,15 +15,18 @@ GROUP = "tests.example"
 
 
 class FakeServer:
-    """``refusals`` are answers by the name of an object: status, reason, message."""
+    """``refusals`` are answers by the name of an object: status, reason, message. ``printed`` are
+    the messages that a command in a pod sends, each the number of its stream and its content; a
+    text is sent as one, and None keeps the connection open."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Object] = {}
         self.refusals: dict[str, tuple[int, str, str]] = {}
         self.requests: list[str] = []
+        self.printed: list[bytes | str | None] = []
         self.things_are_defined = False
 
-    async def answer(self, request: web.Request) -> web.Response:
+    async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         path = request.path
         if (found := self._discovered(path)) is not None:
@@ -31,15 +34,40 @@ class FakeServer:
         self.requests.append(f"{request.method} {request.path_qs}")
         if refusal := self.refusals.get(path.rpartition("/")[2]):
             return _refused(*refusal)
+        if path.endswith("/exec"):
+            return await self._execute(request)
         if request.method == "PATCH":
             applied: Object = json.loads(await request.text())
             if "dryRun" not in request.query:
                 self.objects[path] = applied
             return web.json_response(applied)
+        if request.method == "GET" and path.endswith("/configmaps"):
+            return web.json_response(self._listed(path, request))
         if path not in self.objects:
             return _refused(404, "NotFound", "not found")
         kept = self.objects.pop(path) if request.method == "DELETE" else self.objects[path]
         return web.json_response(kept)
+
+    async def _execute(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(protocols=["v4.channel.k8s.io"])
+        await socket.prepare(request)
+        for message in self.printed:
+            if message is None:
+                await socket.receive()
+            elif isinstance(message, str):
+                await socket.send_str(message)
+            else:
+                await socket.send_bytes(message)
+        await socket.close()
+        return socket
+
+    def _listed(self, folder: str, request: web.Request) -> Object:
+        """As many as the limit, as metadata alone."""
+        assert "PartialObjectMetadataList" in request.headers["Accept"]
+        found = [one for path, one in self.objects.items() if path.startswith(f"{folder}/")]
+        limit = int(request.query["limit"])
+        items = [{"metadata": one["metadata"]} for one in found[:limit]]
+        return {"metadata": {"continue": "x" if len(found) > limit else ""}, "items": items}
 
     def _discovered(self, path: str) -> Object | None:
         version = {"groupVersion": f"{GROUP}/v1", "version": "v1"}

@@ -5,6 +5,7 @@ import json
 import aiohttp
 import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
+from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
 from temporal_plans.activities.kubernetes.errors import cluster_error
@@ -56,6 +57,31 @@ def _page(status: int, body: bytes | None) -> ApiException:
             _answer(429, "TooManyRequests", "slow"), True, "Job it: slow (429)", id="load"
         ),
         pytest.param(
+            _answer(500, "InternalError", "x: duplicate entries for key [name=a]"),
+            False,
+            "Job it: x: duplicate entries for key [name=a]; keep one of the entries with the same "
+            "key in the template (500)",
+            id="duplicates",
+        ),
+        pytest.param(
+            _answer(500, "InternalError", "failed to convert new object: illegal base64"),
+            False,
+            "Job it: failed to convert new object: illegal base64 (500)",
+            id="unreadable",
+        ),
+        pytest.param(
+            _answer(422, "Invalid", f"s: Invalid value: {'x' * 2000}: field is immutable"),
+            False,
+            f"Job it: s: Invalid value: {'x' * 60}...: field is immutable (422)",
+            id="immutable",
+        ),
+        pytest.param(
+            ConfigException("no such context"),
+            True,
+            "Job it: can't be used: no such context",
+            id="kubeconfig",
+        ),
+        pytest.param(
             _answer(500, "InternalError", "failed calling webhook x"),
             True,
             "Job it: failed calling webhook x (500)",
@@ -84,3 +110,15 @@ def _page(status: int, body: bytes | None) -> ApiException:
 def test_an_error_says_whether_it_may_pass(error: Exception, passing: bool, text: str) -> None:
     found = cluster_error("Job it", error)
     assert (found.passing, str(found)) == (passing, text)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "immutable"),
+    [
+        (422, "spec.template: field is immutable", True),
+        (422, "spec.template: is wrong", False),
+        (409, "field is immutable", False),
+    ],
+)
+def test_a_field_that_can_not_be_changed(status: int, message: str, immutable: bool) -> None:
+    assert cluster_error("Job it", _answer(status, "Invalid", message)).immutable is immutable

@@ -208,7 +208,7 @@ def test_only_plans_of_a_service_take_it_away(work: Work) -> None:
 def test_only_a_standing_plan_needs_no_phases() -> None:
     spec = plan_spec(name="p")
     assert [problem.field for problem in problems(spec)] == ["phases"]
-    assert problems(spec, standing=True) == ()
+    assert problems(spec, may_be_empty=True) == ()
 
 
 def test_a_phase_is_judged_by_itself() -> None:

@@ -14,6 +14,7 @@ from repository import ROOT
 from temporal_plans.domain.packages.checks import CHECKS
 from temporal_plans.domain.packages.checks.style import STYLES
 from temporal_plans.domain.packages.findings import Verification
+from temporal_plans.domain.packages.plans import PackagePlan
 from temporal_plans.loading.packages.reader import read_files, read_package
 from temporal_plans.loading.packages.verification import verify
 
@@ -87,6 +88,24 @@ def test_nothing_is_found_in_a_good_package() -> None:
         ("[app.yaml]", "[app.yaml, b.yaml]", "error", "names a file that is not in templates/"),
         ("[app.yaml]", "app.yaml", "error", "tasks.app.spec.resources: must be a list"),
         ("strategy: serial\n    ph", "strategy: Serial\n    ph", "error", "plans.deploy.strategy"),
+        ("serial\n    ph", "waves\n    ph", "error", "deploy.strategy.waves: the strategy waves"),
+        (
+            "serial\n    ph",
+            "{name: serial, limt: 1}\n    ph",
+            "warning",
+            "strategy.limt: unknown key",
+        ),
+        ("serial\n    ph", "[serial]\n    ph", "error", "plans.deploy.strategy: must be a mapping"),
+        ("serial\n    ph", "true\n    ph", "error", "plans.deploy.strategy: unknown strategy"),
+        (
+            "  deploy:",
+            "  deploy:\n    conflicts-with: [x]",
+            "error",
+            "conflictsWith: names no plan",
+        ),
+        ("  deploy:", "  deploy:\n    onError: no", "error", "deploy.onError: must be 'continue'"),
+        ("  deploy:", "  deploy:\n    on-error: x", "error", "deploy.on-error: must be 'continue'"),
+        ("  deploy:", "  deploy:\n    reentrant: 1", "error", "reentrant: must be true or false"),
         ("name: main", "name: a/b", "error", "must not contain '/'"),
         ("  deploy:", "  deploy: {}\n  deploy:", "error", "plans.deploy: duplicate key"),
         ("name: web\n", "name: web\nname: web\n", "error", "operator.yaml:3: name: duplicate key"),
@@ -96,6 +115,41 @@ def test_nothing_is_found_in_a_good_package() -> None:
 def test_operator(old: str, new: str, severity: str, text: str) -> None:
     assert old in OPERATOR
     only(verified(OPERATOR.replace(old, new, 1)), severity, text)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "strategy: canary",
+        "strategy: {name: max-parallel, limit: 2}",
+        "strategy: {name: waves, waves: [1, 25%]}",
+        "strategy: {name: canary, proceeds: 1}",
+        "reentrant: false",
+        "conflictsWith: [deploy]",
+        "conflicts-with: []",
+        "conflictsWith: '*'",
+        "on-error: continue",
+        "onError: stop",
+    ],
+)
+def test_keys_of_plans(keys: str) -> None:
+    written = OPERATOR.replace("  deploy:\n    strategy: serial\n", f"  deploy:\n    {keys}\n")
+    assert written != OPERATOR
+    assert found(verified(written)) == []
+
+
+def test_both_spellings_of_the_keys_of_plans_are_read() -> None:
+    def read(keys: str) -> PackagePlan:
+        written = OPERATOR.replace("  deploy:\n", f"  deploy:\n    {keys}\n")
+        return read_files(package_files(written), "test").package.plan("deploy")
+
+    for key, other in (("conflictsWith", "onError"), ("conflicts-with", "on-error")):
+        assert read(f"{key}: [deploy]").conflicts_with == ("deploy",)
+        assert read(f"{key}: '*'").conflicts_with is None
+        assert read(f"{key}: []").conflicts_with == ()
+        assert read(f"{other}: continue").on_error == "continue"
+    plan = read("reentrant: false")
+    assert (plan.reentrant, plan.on_error, plan.conflicts_with) == (False, "stop", None)
 
 
 def test_an_absent_strategy_is_a_warning_where_it_matters() -> None:

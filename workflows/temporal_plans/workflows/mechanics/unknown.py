@@ -9,7 +9,9 @@ from temporalio.exceptions import ApplicationError
 from temporal_plans.domain.values.names import suggestion
 
 WORKFLOW_TYPES = [
+    "Content",
     "Environment",
+    "Instance",
     "Phase",
     "Plan",
     "Pool",

@@ -121,6 +121,17 @@ class Owner:
     def plan_ended(self, report: PlanReport) -> None:
         """Handle the report that the newest run of a plan has ended."""
 
+    def begin_again(self, start: StartPlan) -> PlanBegin:
+        """Return how a plan begins that people start: in the state in which its last run ended."""
+        command = Command(**{name: getattr(start, name) for name in Command.model_fields})
+        where = " ".join(filter(None, (start.phase, start.step)))
+        return PlanBegin(
+            first=FirstCommand(verb=start.verb, command=command),
+            by=start.by,
+            reason=start.reason,
+            what=f"{start.verb} {where}".strip(),
+        )
+
     @property
     def nothing_under_way(self) -> bool:
         """Whether a new run would neither lose nor repeat work of the wing."""
@@ -295,7 +306,7 @@ class Owner:
         situation = OwnerSituation(
             title=self.title,
             uninstalling=self.uninstalling,
-            plans=tuple(self.plans.records),
+            plans=tuple(dict.fromkeys((*self.plans.records, *self.startable))),
             startable=self.startable,
         )
         request = StartRequest(start.plan, start.verb, start)
@@ -308,16 +319,8 @@ class Owner:
             self.check_plans_soon()
             text = f"plan {start.plan} is running; send the command to the plan"
             return Outcome(result=Result.ALREADY, message=text)
-        command = Command(**{name: getattr(start, name) for name in Command.model_fields})
-        where = " ".join(filter(None, (start.phase, start.step)))
-        begin = PlanBegin(
-            first=FirstCommand(verb=start.verb, command=command),
-            by=start.by,
-            reason=start.reason,
-            what=f"{start.verb} {where}".strip(),
-        )
-        self.plans.begin(start.plan, begin)
-        text = f"plan {start.plan} starts a new run from the state in which it ended"
+        self.plans.begin(start.plan, self.begin_again(start))
+        text = f"plan {start.plan} starts a new run"
         return Outcome(result=Result.DONE, message=text)
 
     # --- uninstall ----------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def arguments_of(
             registry.strategy_names if check_names else None,
             frozenset(registry.kinds) if check_names else None,
             of_service=engine.context is not None,
-            standing=engine.standing,
+            may_be_empty=engine.standing or engine.context is not None,
         )
     )
     faults += _id_problems(plan_id, input.phases)

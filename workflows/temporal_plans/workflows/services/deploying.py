@@ -8,7 +8,12 @@ from temporal_plans.domain.owners.configurations import ConfigurationBook
 from temporal_plans.domain.plans.commands import Command, Outcome
 from temporal_plans.domain.services.configuration import Configuration
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal
-from temporal_plans.messages.services import ChangeView, DeployResult, Rollback, ServiceInput
+from temporal_plans.messages.owners import Rollback
+from temporal_plans.messages.services import (
+    ChangeView,
+    DeployResult,
+    ServiceInput,
+)
 from temporal_plans.workflows.owners.owner import Owner
 from temporal_plans.workflows.services.deployments import ServiceDeployments
 

@@ -10,13 +10,13 @@ from temporal_plans.domain.services.launch import LaunchPlace, LaunchTarget
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.services.task_book import TaskBook
 from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.messages.owners import Rollback
 from temporal_plans.messages.pools import Holdings
 from temporal_plans.messages.services import (
     ChangeView,
     ConfigQuery,
     Configurations,
     Pods,
-    Rollback,
     ServiceInput,
     ServiceStatus,
     Tasks,

@@ -28,14 +28,19 @@ from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.services.task_book import TaskBook
 from temporal_plans.domain.tasks.goal import Goal
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal
-from temporal_plans.messages.owners import OwnerState, PlanBegin, PlanRecord, UninstallRequest
+from temporal_plans.messages.owners import (
+    OwnerResult,
+    OwnerState,
+    PlanBegin,
+    PlanRecord,
+    UninstallRequest,
+)
 from temporal_plans.messages.plans import PhasePut, PlanInput, PlanReport, PlanRevision
 from temporal_plans.messages.services import (
     PodCommand,
     PodCommandMessage,
     PodCommandResult,
     ServiceInput,
-    ServiceResult,
     ServiceState,
 )
 from temporal_plans.workflows.mechanics.externs import require_plugin
@@ -114,13 +119,13 @@ class Service(Deploying, ServiceLeases, TaskMessages, Removal, PodVerbs, Service
             self._deployments.resume()
 
     @workflow.run
-    async def run(self, input: ServiceInput) -> ServiceResult:
+    async def run(self, input: ServiceInput) -> OwnerResult:
         require_plugin()
         if self._installs:
             await self._install()
         self._kills.resume()
         await self.run_until_uninstalled()
-        return ServiceResult(name=self._spec.name, log=self.log.log, runs=self.plans.runs.history)
+        return OwnerResult(name=self._spec.name, log=self.log.log, runs=self.plans.runs.history)
 
     async def _install(self) -> None:
         """Deploy the first configuration. Raises ApplicationError when it can't be deployed."""

@@ -12,9 +12,9 @@ from temporal_plans.activities.agent.host.records import (
     lost_ending,
     unreadable_ending,
 )
-from temporal_plans.activities.agent.sandbox.redaction import Redactor
 from temporal_plans.activities.agent.supervisor import shim
 from temporal_plans.activities.agent.supervisor.supervision import RunState, run_state_of
+from temporal_plans.activities.mechanics.redaction import Redactor
 from temporal_plans.domain.tasks.statuses import TaskStatus
 
 

@@ -35,7 +35,8 @@ from temporal_plans.activities.agent.sandbox.cgroups import (
     open_cgroups,
 )
 from temporal_plans.activities.agent.sandbox.rlimits import can_raise_rlimits
-from temporal_plans.activities.agent.sandbox.secrets import Secrets, secret_provider
+from temporal_plans.activities.agent.sandbox.secrets import Secrets
+from temporal_plans.activities.mechanics.secrets import secret_provider
 from temporal_plans.domain.cluster.agents import AgentInfo
 from temporal_plans.domain.tasks.statuses import TaskStatus
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal

@@ -29,7 +29,6 @@ from temporal_plans.activities.agent.sandbox.identity import (
     identity_for,
 )
 from temporal_plans.activities.agent.sandbox.marks import marked
-from temporal_plans.activities.agent.sandbox.redaction import Redactor
 from temporal_plans.activities.agent.sandbox.rlimits import plan_limits
 from temporal_plans.activities.agent.sandbox.sandbox import Sandbox, read_only_note
 from temporal_plans.activities.agent.sandbox.secrets import Secrets
@@ -43,6 +42,7 @@ from temporal_plans.activities.agent.sandbox.templates import (
     render_configs,
 )
 from temporal_plans.activities.agent.supervisor.supervision import ShimSpec
+from temporal_plans.activities.mechanics.redaction import Redactor
 from temporal_plans.domain.cluster.reservations import ReservedResource
 from temporal_plans.domain.services.backend_support import unsupported_in_pod, unsupported_in_task
 from temporal_plans.domain.services.spec import PodSpec, SecretRef, TaskSpec

@@ -40,7 +40,6 @@ from temporal_plans.activities.agent.host.task_places import TaskPlaces
 from temporal_plans.activities.agent.host.task_ports import TaskPorts
 from temporal_plans.activities.agent.host.threads import Threads
 from temporal_plans.activities.agent.host.tidying import expired_marks, expired_sandboxes
-from temporal_plans.activities.agent.sandbox.redaction import Redactor
 from temporal_plans.activities.agent.sandbox.removal import remove_tree
 from temporal_plans.activities.agent.supervisor import shim
 from temporal_plans.activities.agent.supervisor.strays import Trace, end_strays
@@ -55,6 +54,7 @@ from temporal_plans.activities.agent.supervisor.supervision import (
     wait_for_orphan_end,
     wait_for_supervisor_end,
 )
+from temporal_plans.activities.mechanics.redaction import Redactor
 from temporal_plans.domain.tasks.launch import TaskLaunch
 from temporal_plans.domain.tasks.names import instance_of
 from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus

@@ -14,7 +14,6 @@ from temporal_plans.activities.agent.sandbox.checks import (
     wait_until_ready,
     wait_until_unhealthy,
 )
-from temporal_plans.activities.agent.sandbox.redaction import Redactor
 from temporal_plans.activities.agent.sandbox.shell import SH, usable_shell
 from temporal_plans.activities.agent.supervisor.supervision import (
     OrphanSpecUnavailable,
@@ -25,6 +24,7 @@ from temporal_plans.activities.agent.supervisor.supervision import (
     spec_of_orphan,
     start_of,
 )
+from temporal_plans.activities.mechanics.redaction import Redactor
 from temporal_plans.domain.tasks.statuses import TaskState
 
 _log = logging.getLogger(__name__)

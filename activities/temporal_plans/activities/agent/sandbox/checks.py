@@ -17,9 +17,9 @@ from functools import partial
 from subprocess import SubprocessError
 from typing import NamedTuple
 
-from temporal_plans.activities.agent.sandbox.redaction import Redactor
 from temporal_plans.activities.agent.sandbox.rlimits import can_raise_rlimits
 from temporal_plans.activities.agent.supervisor.supervision import ShimSpec
+from temporal_plans.activities.mechanics.redaction import Redactor
 from temporal_plans.domain.services.spec import HealthCheck, ReadinessCheck
 
 _log = logging.getLogger(__name__)

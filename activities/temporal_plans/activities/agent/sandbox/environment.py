@@ -1,8 +1,8 @@
 """The environment of a task, built in the order of behaviour 9.10. Pure."""
 
-import re
 from collections.abc import Mapping
 
+from temporal_plans.activities.mechanics.variable_names import variable_name
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.services.spec import PodSpec, TaskSpec
 from temporal_plans.domain.tasks.names import task_instance_name
@@ -129,11 +129,6 @@ def _ports(pod: PodSpec, task: TaskSpec, reservation: Reservation) -> dict[str, 
 def _location(reservation: Reservation) -> dict[str, str]:
     places = {"REGION": reservation.region, "ZONE": reservation.zone}
     return {key: value for key, value in places.items() if value}
-
-
-def variable_name(text: str) -> str:
-    """Return a text as part of a variable's name: ``SERVER_XML`` for ``server.xml``."""
-    return re.sub(r"[^A-Z0-9]", "_", text.upper())
 
 
 def _boolean(value: bool) -> str:

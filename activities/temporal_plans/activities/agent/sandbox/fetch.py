@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 from temporal_plans.activities.agent.host.refusal import TaskRefused
 from temporal_plans.activities.agent.sandbox.fetch_program import FetchOrder
 from temporal_plans.activities.agent.sandbox.identity import Identity
-from temporal_plans.activities.agent.sandbox.redaction import Redactor
+from temporal_plans.activities.mechanics.redaction import Redactor
 from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.domain.values.refusal import Reason
 

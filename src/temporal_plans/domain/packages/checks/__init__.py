@@ -23,6 +23,7 @@ CHECKS: tuple[Check, ...] = (
     Check("deploy", plans.deploy),
     Check("plan-name", plans.names),
     Check("strategy", plans.strategies),
+    Check("conflict", plans.conflicts),
     Check("step", plans.tasks),
     Check("pipe-key", plans.pipes),
     Check("template-syntax", templates.syntax),

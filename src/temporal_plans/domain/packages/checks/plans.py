@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from temporal_plans.domain.packages.checks.subject import Subject
-from temporal_plans.domain.packages.findings import Finding, error, warning
+from temporal_plans.domain.packages.findings import Finding, Severity, error, of, warning
 from temporal_plans.domain.packages.package import OPERATOR_FILE
 from temporal_plans.domain.packages.plans import DEPLOY, PARALLEL, SERIAL, PackagePlan
+from temporal_plans.domain.plans.strategies import NAMES
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
+from temporal_plans.domain.plans.strategy_check import strategy_problems
 from temporal_plans.domain.values.names import name_fault, suggestion
 
 
@@ -34,12 +37,13 @@ def _names(path: str, found: Iterable[str]) -> Iterator[Finding]:
         if fault := name_fault(name):
             yield error(OPERATOR_FILE, f"{path}.{name}", fault, fix="rename it")
         if count > 1:
-            yield warning(OPERATOR_FILE, f"{path}.{name}", "has the name of another", fix="rename")
+            problem = "has the name of another, and is left out"
+            yield warning(OPERATOR_FILE, f"{path}.{name}", problem, fix="rename it")
 
 
 def strategies(subject: Subject) -> Iterator[Finding]:
-    """Yield an error for each unknown strategy, and a warning where none is written and it makes a
-    difference."""
+    """Yield an error for each strategy that is unknown or lacks settings, and a warning where none
+    is written and it makes a difference."""
     for name, plan in subject.package.operator.plans.items():
         yield from _strategy(f"plans.{name}.strategy", plan.strategy, len(plan.phases))
         for phase in plan.phases:
@@ -47,12 +51,23 @@ def strategies(subject: Subject) -> Iterator[Finding]:
             yield from _strategy(path, phase.strategy, len(phase.steps))
 
 
-def _strategy(path: str, strategy: str, children: int) -> Iterator[Finding]:
-    fix = f"write {SERIAL} or {PARALLEL}"
-    if not strategy and children > 1:
+def _strategy(path: str, strategy: StrategySpec | None, children: int) -> Iterator[Finding]:
+    if strategy:
+        for fault in strategy_problems(strategy, path, NAMES):
+            yield of(fault, Severity.ERROR, OPERATOR_FILE)
+    elif children > 1:
+        fix = f"write {SERIAL} or {PARALLEL}"
         yield warning(OPERATOR_FILE, path, f"is missing, and taken for {PARALLEL}", fix=fix)
-    elif strategy and strategy not in (SERIAL, PARALLEL):
-        yield error(OPERATOR_FILE, path, "is unknown", value=strategy, fix=fix)
+
+
+def conflicts(subject: Subject) -> Iterator[Finding]:
+    """Yield an error for each plan that is to conflict with a plan that the package lacks."""
+    plans = subject.package.operator.plans
+    for name, plan in plans.items():
+        for other in plan.conflicts_with or ():
+            if other not in plans:
+                path, fix = f"plans.{name}.conflictsWith", suggestion(other, plans)
+                yield error(OPERATOR_FILE, path, "names no plan", value=other, fix=fix)
 
 
 def tasks(subject: Subject) -> Iterator[Finding]:

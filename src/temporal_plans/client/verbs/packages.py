@@ -1,0 +1,179 @@
+"""Verbs for operator packages that are installed as services."""
+
+from collections.abc import Mapping
+
+from temporal_plans.client.errors import Refused, ServiceNotFound
+from temporal_plans.client.temporal.gateway import (
+    EndedBeforeAnswer,
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+)
+from temporal_plans.client.verbs.base import Verbs
+from temporal_plans.domain.owners.configurations import ConfigurationBook, ConfigurationNotFound
+from temporal_plans.domain.packages.changes import ChangeRequest
+from temporal_plans.domain.packages.configuration import PackageConfiguration
+from temporal_plans.domain.packages.installation import definition_of
+from temporal_plans.domain.packages.package import Package
+from temporal_plans.domain.packages.plans import CLEANUP, DEPLOY
+from temporal_plans.domain.packages.resolution import resolve
+from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.values.model import Value
+from temporal_plans.domain.values.refusal import Code, Refusal
+from temporal_plans.loading.packages.structures import decode
+from temporal_plans.messages.addresses import service_id
+from temporal_plans.messages.owners import CommonStatus, Rollback
+from temporal_plans.messages.packages import (
+    InstanceInput,
+    InstanceStatus,
+    Inventory,
+    PackageConfigurations,
+    PackageDeployResult,
+    PackagePreview,
+)
+
+MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
+"""Where a package is installed when nothing is said."""
+
+
+class PackageDeployment(Value):
+    """A change of a package that is installed as the service ``name``, or its installation.
+
+    ``package`` and its ``archive`` are both set, or neither: then the installed one stays.
+    ``nested`` are the archives of the packages nested in it (``loading.packages.nested``).
+    ``parameters`` are texts by name, None for those to unset; ``secrets`` are names of files of the
+    cluster's worker. Empty texts leave the place as it is; a new one is the namespace ``default``
+    of the cluster ``main``, and has the service's name.
+    """
+
+    name: str
+    package: Package | None = None
+    archive: bytes = b""
+    nested: tuple[bytes, ...] = ()
+    parameters: Mapping[str, str | None] = {}
+    secrets: Mapping[str, str] = {}
+    instance: str = ""
+    cluster: str = ""
+    namespace: str = ""
+    allow_downgrade: bool = False
+    backoff: Backoff = Backoff()
+    by: str = ""
+    reason: str = ""
+
+
+class PackageVerbs(Verbs):
+    """The verbs for packages. They raise ServiceNotFound, and Refused with the reasons."""
+
+    async def content_of(self, service: str) -> str:
+        """Return what a service is made of, ``service`` (pods) or ``package``; empty when none of
+        this name runs."""
+        try:
+            status = await self._gateway.query(
+                service_id(service), "status", CommonStatus, open_only=True
+            )
+        except (NoSuchWorkflow, WorkflowIsClosed):
+            return ""
+        return status.content
+
+    async def removal_plan(self, service: str) -> str:
+        """Return the name of the plan that an uninstall of the service runs."""
+        return CLEANUP if await self.content_of(service) == "package" else DEPLOY
+
+    async def deploy_package(self, deployment: PackageDeployment) -> PackageDeployResult:
+        """Install a package, or change what is installed. A change that is refused is not raised:
+        ``outcome.result`` of the answer is ``refused``, and ``problems`` has the reasons."""
+        name = deployment.name
+        request = await self._package_request(deployment)
+        if request.change.package is None:
+            return await self._update_service(name, "deploy", request, PackageDeployResult)
+        for _ in range(2):  # retried if an Instance of this name ends meanwhile
+            try:
+                return await self._gateway.start_and_update(
+                    "Instance", service_id(name), request, "deploy", PackageDeployResult
+                )
+            except (NoSuchWorkflow, WorkflowIsClosed, EndedBeforeAnswer):
+                continue
+        problem = f"service {name!r} ended during its deployment"
+        raise Refused.of(Code.UNAVAILABLE, problem, fix="deploy it again")
+
+    async def preview_package(self, deployment: PackageDeployment) -> PackagePreview:
+        """Return the change that a deployment would make, or why it would be refused."""
+        request = await self._package_request(deployment, stored=False)
+        if await self.content_of(deployment.name):
+            return await self._query_service(deployment.name, "preview", PackagePreview, request)
+        resolved = resolve(None, request.change, decode)
+        if isinstance(resolved, Refusal):
+            return PackagePreview(problems=resolved.reasons)
+        return PackagePreview(change=resolved.change)
+
+    async def _package_request(
+        self, deployment: PackageDeployment, *, stored: bool = True
+    ) -> InstanceInput:
+        content = await self.content_of(deployment.name)
+        if content == "service":
+            raise _taken(deployment.name)
+        if not content and deployment.package is None:
+            raise ServiceNotFound(deployment.name, await self.services())
+        definition = None
+        if deployment.package is not None:
+            for archive in deployment.nested:
+                await self._gateway.put_content(archive)
+            digest = await self._gateway.put_content(deployment.archive)
+            definition = definition_of(deployment.package, digest)
+        new = not content
+        change = ChangeRequest(
+            package=definition,
+            parameters=dict(deployment.parameters),
+            secrets=dict(deployment.secrets),
+            instance=deployment.instance or (deployment.name if new else ""),
+            cluster=deployment.cluster or (MAIN_CLUSTER if new else ""),
+            namespace=deployment.namespace or (DEFAULT_NAMESPACE if new else ""),
+            allow_downgrade=deployment.allow_downgrade,
+        )
+        return InstanceInput(
+            name=deployment.name,
+            change=change,
+            backoff=deployment.backoff,
+            by=deployment.by,
+            reason=deployment.reason,
+        )
+
+    async def preview_change(self, service: str, change: ChangeRequest) -> PackagePreview:
+        """Return what a change of an installed package would be, or why it would be refused."""
+        request = InstanceInput(name=service, change=change)
+        return await self._query_service(service, "preview", PackagePreview, request)
+
+    async def rollback_package(
+        self, service: str, config: str, *, by: str = "", reason: str = ""
+    ) -> PackageDeployResult:
+        """Deploy an earlier configuration again, by id or number."""
+        request = Rollback(config=config, by=by, reason=reason)
+        return await self._update_service(service, "rollback", request, PackageDeployResult)
+
+    async def instance(self, service: str) -> InstanceStatus:
+        """Return the status of an installed package."""
+        return await self._query_service(service, "status", InstanceStatus)
+
+    async def package_configurations(self, service: str) -> PackageConfigurations:
+        """Return the configurations that an installed package keeps, oldest first."""
+        return await self._query_service(service, "configurations", PackageConfigurations)
+
+    async def inventory(self, service: str) -> Inventory:
+        """Return the objects that an installed package has in its cluster."""
+        return await self._query_service(service, "inventory", Inventory)
+
+
+def _taken(name: str) -> Refused:
+    return Refused.of(
+        Code.NAME_TAKEN,
+        f"service {name!r} has pods, so no package can have this name",
+        fix=f"choose another with -s, or `temporal plan uninstall -s {name}` first",
+    )
+
+
+def found_in(kept: PackageConfigurations, config: str = "") -> PackageConfiguration:
+    """Return the configuration with this number or id, by default the one in force. Raises
+    Refused."""
+    try:
+        return ConfigurationBook(kept.configurations, kept.target).find(config or kept.target)
+    except ConfigurationNotFound as missing:
+        raise Refused(missing.refusal) from None

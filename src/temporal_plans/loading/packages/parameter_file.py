@@ -1,0 +1,29 @@
+"""Files of parameters: a YAML mapping of values by name."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from temporal_plans.domain.packages.printing import printed
+from temporal_plans.domain.values.refusal import Reason, SpecError
+from temporal_plans.loading.packages.structures import encode
+from temporal_plans.loading.text.document import read_yaml
+
+
+def parameter_texts(text: str, *, source: str) -> dict[str, str]:
+    """Return the texts of parameters by name: a list or a mapping is YAML, null is an empty text.
+    An empty file has none. Raises SpecError when it is no mapping of names."""
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        return {}
+    value = read_yaml(text, scalars="yaml-1.1", source=source).value
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        problem = Reason(field="", problem="is no mapping", fix="write NAME: VALUE lines")
+        raise SpecError([problem], source=source)
+    return {str(name): _text(one) for name, one in cast(Mapping[object, object], value).items()}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return printed(value) if isinstance(value, str | int | float) else encode(value)

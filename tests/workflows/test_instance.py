@@ -1,0 +1,399 @@
+"""An installed package, as its plans and clients see it; the cluster does what a test says."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+
+from builders.packages import package_files
+from pauses import until
+from temporal_plans.activities.contents.choice import content_store
+from temporal_plans.activities.mechanics.update_failures import refusal_of
+from temporal_plans.domain.packages.changes import ChangeRequest
+from temporal_plans.domain.packages.installation import PackageDefinition, definition_of
+from temporal_plans.domain.plans.commands import Command, Outcome, Result
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.values.refusal import Code
+from temporal_plans.loading.packages.archive import write_archive
+from temporal_plans.loading.packages.reader import read_files
+from temporal_plans.messages.contents import ContentStatus, content_id
+from temporal_plans.messages.owners import OwnerResult, Rollback, StartPlan, UninstallRequest
+from temporal_plans.messages.packages import (
+    InstanceInput,
+    InstanceStatus,
+    Inventory,
+    PackageDeployResult,
+    PackagePreview,
+    RecordObjects,
+    TasksOutcome,
+    TasksResult,
+)
+from temporal_plans.messages.plan_views import PlanView
+from workflows.package_programs import ScriptedCluster, object_of, scripted_cluster
+from workflows.plan_kit import Kit
+
+OPERATOR = """\
+name: store
+operatorVersion: "{version}"
+kubernetesVersion: "1.25"
+tasks:
+  - {{name: config, kind: Apply, spec: {{resources: [app.yaml]}}}}
+  - {{name: server, kind: Apply, spec: {{resources: [app.yaml]}}}}
+  - {{name: copy, kind: Apply, spec: {{resources: [app.yaml]}}}}
+  - {{name: farewell, kind: Apply, spec: {{resources: [app.yaml]}}}}
+plans:
+  deploy:
+    strategy: serial
+    phases:
+      - name: main
+        strategy: serial
+        steps:
+          - {{name: first, tasks: [config]}}
+          - {{name: second, tasks: [server]}}
+  update:
+    strategy: serial
+    phases: [{{name: main, strategy: serial, steps: [{{name: again, tasks: [server]}}]}}]
+  backup:
+    strategy: serial
+    phases: [{{name: main, strategy: serial, steps: [{{name: copy, tasks: [copy]}}]}}]
+  cleanup:
+    strategy: serial
+    phases: [{{name: main, strategy: serial, steps: [{{name: bye, tasks: [farewell]}}]}}]
+"""
+
+PARAMETERS = """\
+parameters:
+  - {name: SIZE, type: integer, default: "3"}
+  - {name: NIGHTLY, default: "no", trigger: backup}
+"""
+
+
+async def stored(plans: Kit, version: str = "1.0.0") -> PackageDefinition:
+    """The package, in the content store."""
+    files = package_files(OPERATOR.format(version=version), PARAMETERS)
+    read = read_files(files, "store")
+    assert not read.faults
+    contents = content_store(plans.client, {}, task_queue=plans.queue)
+    return definition_of(read.package, await contents.put(write_archive(files)))
+
+
+class Store:
+    """One installed package under test."""
+
+    def __init__(self, plans: Kit, cluster: ScriptedCluster) -> None:
+        self.name = f"store-{uuid4()}"
+        self._plans = plans
+        self._cluster = cluster
+
+    @property
+    def handle(self) -> WorkflowHandle[Any, Any]:
+        return self._plans.client.get_workflow_handle(f"service/{self.name}")
+
+    async def install(self, **more: Any) -> None:
+        change = ChangeRequest(
+            package=await stored(self._plans),
+            instance="store",
+            cluster=self._cluster.name,
+            namespace="prod",
+        )
+        await self._plans.client.start_workflow(
+            "Instance",
+            InstanceInput(name=self.name, change=change, **more),
+            id=f"service/{self.name}",
+            task_queue=self._plans.queue,
+        )
+
+    async def deploy(self, change: ChangeRequest | None = None, **parameters: str | None) -> Any:
+        change = change or ChangeRequest(parameters=parameters)
+        result: PackageDeployResult = await self.handle.execute_update(
+            "deploy",
+            InstanceInput(name=self.name, change=change, by="ann", reason="why"),
+            result_type=PackageDeployResult,
+        )
+        return result
+
+    async def start(self, plan: str, **more: Any) -> Outcome:
+        outcome: Outcome = await self.handle.execute_update(
+            "start_plan", StartPlan(plan=plan, **more), result_type=Outcome
+        )
+        return outcome
+
+    async def command(self, plan: str, verb: str, **more: Any) -> Outcome:
+        run = self._plans.client.get_workflow_handle(f"{self.name}/{plan}")
+        outcome: Outcome = await run.execute_update(verb, Command(**more), result_type=Outcome)
+        return outcome
+
+    async def status(self) -> InstanceStatus:
+        answer: InstanceStatus = await self.handle.query("status", result_type=InstanceStatus)
+        return answer
+
+    async def view(self, plan: str) -> PlanView:
+        run = self._plans.client.get_workflow_handle(f"{self.name}/{plan}")
+        answer: PlanView = await run.query("status", result_type=PlanView)
+        return answer
+
+    async def reached(self, plan: str, status: Status, *, run: int = 1) -> None:
+        """Wait until the instance knows that a run of a plan has this status."""
+
+        async def records() -> dict[str, tuple[int, Status]]:
+            return {one.name: (one.run, one.status) for one in (await self.status()).plans}
+
+        await until(records, lambda found: found.get(plan) == (run, status))
+
+    async def inventory(self) -> list[str]:
+        answer: Inventory = await self.handle.query("inventory", result_type=Inventory)
+        return [one.name for one in answer.objects]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def cluster(plans: Kit) -> AsyncIterator[ScriptedCluster]:
+    async with scripted_cluster(plans.client) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def store(plans: Kit, cluster: ScriptedCluster) -> AsyncIterator[Store]:
+    made = Store(plans, cluster)
+    yield made
+    for plan in ("deploy", "update", "backup", "cleanup"):
+        await terminated(plans, f"{made.name}/{plan}")
+    await terminated(plans, f"service/{made.name}")
+
+
+async def terminated(plans: Kit, workflow_id: str) -> None:
+    try:
+        await plans.client.get_workflow_handle(workflow_id).terminate()
+    except Exception:  # it has ended, or never was
+        return
+
+
+async def test_an_installation_executes_its_tasks_and_records_their_objects(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    assert [one.tasks for one in cluster.begun] == [("config",), ("server",)]
+    first = cluster.begun[0]
+    assert (first.plan, first.phase, first.step) == ("deploy", "main", "first")
+    assert first.run.package.instance == "store"
+    assert first.run.package.namespace == "prod"
+    assert await store.inventory() == ["config", "server"]
+    status = await store.status()
+    assert (status.content, status.package, status.version) == ("package", "store", "1.0.0")
+    assert set(status.startable) == {"deploy", "update", "backup"}
+
+
+async def test_a_package_that_can_not_be_installed_is_refused_with_its_reasons(
+    plans: Kit, store: Store
+) -> None:
+    change = ChangeRequest(package=await stored(plans), parameters={"SIZE": "big", "LIMIT": "1"})
+    input = InstanceInput(name=store.name, change=change)
+    handle = await plans.client.start_workflow(
+        "Instance", input, id=f"service/{store.name}", task_queue=plans.queue
+    )
+    with pytest.raises(Exception) as failed:  # noqa: PT011  # its cause is looked at
+        await handle.result()
+    fields = {one.field for one in refusal_of(failed.value.__cause__).reasons}
+    assert fields >= {"parameters.SIZE", "parameters.LIMIT", "cluster", "namespace"}
+
+
+async def test_a_changed_parameter_starts_the_plan_that_it_triggers(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    result = await store.deploy(NIGHTLY="yes")
+    assert result.plan == f"{store.name}/backup"
+    await store.reached("backup", Status.COMPLETE)
+    assert cluster.begun[-1].run.package.given == {"NIGHTLY": "yes"}
+    result = await store.deploy(SIZE="5")
+    assert result.plan == f"{store.name}/update"
+    await store.reached("update", Status.COMPLETE)
+    assert cluster.begun[-1].run.package.given == {"NIGHTLY": "yes", "SIZE": "5"}
+    assert (await store.status()).number == 3
+    again = await store.deploy(SIZE="5")
+    assert (again.outcome.result, again.plan) == (Result.NOTHING, "")
+    assert (await store.deploy(SIZE="many")).problems[0].field == "parameters.SIZE"
+    assert (await store.status()).errors
+
+
+async def test_every_run_of_a_plan_has_another_uid(store: Store, cluster: ScriptedCluster) -> None:
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    await store.start("deploy")
+    await store.reached("deploy", Status.COMPLETE, run=2)
+    uids = [one.run.uid for one in cluster.begun]
+    assert uids[0] == uids[1] != uids[2] == uids[3]
+    stale = RecordObjects(plan="deploy", uid=uids[0], objects=(object_of("prod", "late"),))
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await cluster.record(f"service/{store.name}", stale)
+    assert "is over" in str(refused.value.cause)
+    assert await store.inventory() == ["config", "server"]
+
+
+async def test_a_plan_is_refused_beside_one_at_work_and_takes_the_place_of_a_stopped_one(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    cluster.held["server"] = asyncio.Event()
+    await store.install()
+    await until(lambda: asyncio.sleep(0, cluster.begun), lambda begun: len(begun) == 2)
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await store.start("backup")
+    refusal = refusal_of(refused.value.cause)
+    assert refusal.code == Code.IN_USE
+    assert "deploy" in str(refusal)
+    with pytest.raises(WorkflowUpdateFailedError):
+        await store.deploy(NIGHTLY="yes")
+    await store.command("deploy", "stop")
+
+    async def start() -> bool:
+        try:
+            return (await store.start("backup")).result is Result.DONE
+        except WorkflowUpdateFailedError:  # the instance has yet to hear that it rests
+            return False
+
+    await until(start)
+    await store.reached("backup", Status.COMPLETE)
+    deploy = next(one for one in (await store.status()).plans if one.name == "deploy")
+    assert (deploy.open, deploy.superseded) == (False, True)
+
+
+async def test_a_change_of_the_running_plan_restarts_it_with_the_new_values(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    cluster.held["server"] = asyncio.Event()
+    await store.deploy(SIZE="4")
+    await until(lambda: asyncio.sleep(0, cluster.begun), lambda begun: len(begun) == 3)
+    await store.deploy(SIZE="5")
+    cluster.held.pop("server").set()
+    await store.reached("update", Status.COMPLETE, run=2)
+    assert cluster.begun[-1].run.package.given == {"SIZE": "5"}
+
+
+async def test_an_error_stops_the_plan_and_another_may_take_its_place(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    failed = TasksResult(outcome=TasksOutcome.FAILED, reason="ConfigMap server: is wrong")
+    cluster.answers["server"] = [failed]
+    await store.install()
+    await store.reached("deploy", Status.ERROR)
+    step = (await store.view("deploy")).phases[0].steps[1]
+    assert "is wrong" in " ".join(step.errors)
+    await store.deploy(NIGHTLY="yes")
+    await store.reached("backup", Status.COMPLETE)
+
+
+async def test_what_is_done_of_a_step_is_not_done_again(
+    plans: Kit, store: Store, cluster: ScriptedCluster
+) -> None:
+    waits = TasksResult(outcome=TasksOutcome.WAITING, reason="not ready")
+    passes = TasksResult(outcome=TasksOutcome.RETRY, reason="no answer")
+    cluster.answers["server"] = [waits, passes]
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    later = [one for one in cluster.begun if one.step == "second"]
+    assert [one.shown for one in later] == ["", "not ready", ""]
+    assert len({one.attempt for one in later}) == 1
+    assert later[0].attempt != cluster.begun[0].attempt
+
+
+async def test_parameters_of_one_run_leave_the_configuration_alone(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    await store.start("backup", parameters={"SIZE": "9"})
+    await store.reached("backup", Status.COMPLETE)
+    assert cluster.begun[-1].arguments == {"SIZE": "9"}
+    assert cluster.begun[-1].run.package.given == {}
+    with pytest.raises(WorkflowUpdateFailedError):
+        await store.start("backup", parameters={"LIMIT": "9"})
+
+
+async def test_another_version_is_an_upgrade_and_a_rollback_is_one_as_well(
+    plans: Kit, store: Store
+) -> None:
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    newer = ChangeRequest(package=await stored(plans, "1.1.0"))
+    preview: PackagePreview = await store.handle.query(
+        "preview", InstanceInput(name=store.name, change=newer), result_type=PackagePreview
+    )
+    assert preview.change is not None
+    assert (preview.change.plan, preview.change.version) == ("update", "1.1.0")
+    await store.deploy(newer)
+    await store.reached("update", Status.COMPLETE)
+    assert (await store.status()).version == "1.1.0"
+    result: PackageDeployResult = await store.handle.execute_update(
+        "rollback", Rollback(config="1"), result_type=PackageDeployResult
+    )
+    assert result.number == 3
+    await store.reached("update", Status.COMPLETE, run=2)
+    assert (await store.status()).version == "1.0.0"
+
+
+async def test_an_uninstall_overrides_what_runs_and_removes_what_is_left(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    cluster.held["config"] = asyncio.Event()
+    await store.install()
+    await until(lambda: asyncio.sleep(0, cluster.begun))
+    await store.handle.execute_update("uninstall", UninstallRequest(volumes=True))
+    result = OwnerResult.model_validate(await store.handle.result())
+    assert result.name == store.name
+    assert cluster.begun[-1].tasks == ("farewell",)
+    assert cluster.removed[0].volumes
+    assert {run.plan for run in result.runs.runs} == {"deploy", "cleanup"}
+
+
+async def test_an_uninstall_by_force_leaves_out_the_plan_that_failed(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    failed = TasksResult(outcome=TasksOutcome.FAILED, reason="no")
+    cluster.answers["farewell"] = [failed] * 5
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    await store.handle.execute_update("uninstall", UninstallRequest())
+    await store.reached("cleanup", Status.ERROR)
+    assert not cluster.removed
+    await store.handle.execute_update("uninstall", UninstallRequest(force=True))
+    await store.handle.result()
+    assert len(cluster.removed) == 1
+
+
+async def test_nothing_is_lost_when_it_continues_as_new(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    await store.install(history_limit=50)
+    await store.reached("deploy", Status.COMPLETE)
+    first = (await store.handle.describe()).run_id
+    for number in range(2, 12):
+        await store.deploy(SIZE=str(number * 10))
+        await store.reached("update", Status.COMPLETE, run=number - 1)
+    assert (await store.handle.describe()).run_id != first
+    assert (await store.status()).number == 11
+    assert await store.inventory() == ["config", "server"]
+    assert cluster.begun[-1].run.package.given == {"SIZE": "110"}
+
+
+async def test_the_package_of_a_configuration_is_held_until_the_uninstall(
+    plans: Kit, store: Store
+) -> None:
+    await store.install()
+    package = await stored(plans)
+    content = plans.client.get_workflow_handle(content_id(package.content))
+
+    async def holders() -> tuple[str, ...]:
+        answer: ContentStatus = await content.query("status", result_type=ContentStatus)
+        return answer.holders
+
+    await until(holders, lambda found: store.handle.id in found)
+    await store.handle.execute_update("uninstall", UninstallRequest())
+    await store.handle.result()
+    assert store.handle.id not in await holders()

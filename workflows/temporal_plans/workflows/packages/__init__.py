@@ -1,0 +1,1 @@
+"""Instances of operator packages, and the steps of their plans."""

@@ -1,0 +1,35 @@
+"""The objects of an instance: what its plans applied."""
+
+from temporalio import workflow
+
+from temporal_plans.activities.mechanics.refusals import refusal_error
+from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.values.refusal import Code, Refusal
+from temporal_plans.messages.packages import OBJECTS_LIMIT, Recorded, RecordObjects
+from temporal_plans.workflows.owners.owner import Owner
+
+
+class InventoryMessages(Owner):
+    """A base class of the Instance workflow. ``_uids`` are the ids of the newest runs, by plan."""
+
+    _inventory: dict[tuple[str, str, str, str], ObjectRef]
+    _uids: dict[str, str]
+
+    @workflow.update(
+        name="record_objects",
+        description="From a run of a plan: the objects that it is about to apply.",
+    )
+    def record_objects(self, record: RecordObjects) -> Recorded:
+        new = {one.key: one for one in record.objects}
+        self._inventory = {**self._inventory, **new}
+        return Recorded(objects=len(self._inventory))
+
+    @record_objects.validator
+    def _check_record(self, record: RecordObjects) -> None:
+        current = self._uids.get(record.plan) == record.uid and self.plans.is_open(record.plan)
+        if not current:
+            problem = f"this run of plan {record.plan} is over: another one took its place"
+            raise refusal_error(Refusal.of(Code.ENDING, problem))
+        if len(self._inventory.keys() | {one.key for one in record.objects}) > OBJECTS_LIMIT:
+            problem = f"an instance has at most {OBJECTS_LIMIT} objects"
+            raise refusal_error(Refusal.of(Code.INVALID, problem, field="objects"))

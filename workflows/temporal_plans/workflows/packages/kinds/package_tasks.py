@@ -1,0 +1,106 @@
+"""A step that executes tasks of a package, on the worker of the package's cluster."""
+
+from datetime import timedelta
+from typing import Any, cast
+
+from temporalio import workflow
+
+from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
+from temporal_plans.domain.plans import transitions
+from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.packages import (
+    PackageRun,
+    TasksInput,
+    TasksOutcome,
+    TasksResult,
+    cluster_queue,
+)
+from temporal_plans.messages.plans import OwnerContext
+from temporal_plans.workflows.mechanics.heartbeat import HEARTBEAT_TIMEOUT
+from temporal_plans.workflows.plans.attempt import StepAttempt
+
+TASKS_TIMEOUT = timedelta(minutes=10)
+"""The activity answers after a minute of waiting; before that it renders, applies, and runs the
+pods of Pipe tasks."""
+
+
+async def run(step: StepAttempt) -> None:
+    """Execute the tasks until all are done, fail, or are retried after the back-off.
+
+    A step keeps which of its tasks are done, and the token of its run until the next restart.
+    """
+    work, context = step.work, step.place.context
+    assert isinstance(work, PackageTasksWork)
+    if context is None or context.part is None:
+        step.set(transitions.failed(step.state, "only plans of a package have such steps"))
+        return
+    package_run = PackageRun.model_validate(context.part)
+    step.begin()
+    if step.kept is None:
+        step.keep({"attempt": str(workflow.uuid4()), "done": []})
+    while tasks := _left(step, work):
+        result = await _execute(step, context, package_run, tasks)
+        _keep_done(step, work, result)
+        match result.outcome:
+            case TasksOutcome.FAILED:
+                step.set(transitions.failed(step.state, result.reason))
+                return
+            case TasksOutcome.RETRY:
+                state = transitions.delayed(
+                    step.state, result.reason, step.place.backoff, workflow.now()
+                )
+                step.set(state)
+                return
+            case TasksOutcome.WAITING:
+                step.set(step.state.but(status=Status.STARTED))
+                step.say(result.reason)
+            case TasksOutcome.DONE:
+                pass
+
+
+async def _execute(
+    step: StepAttempt, context: OwnerContext, run: PackageRun, tasks: tuple[str, ...]
+) -> TasksResult:
+    plan, phase, name = step.place.element.split("/")[-3:]
+    running = workflow.start_activity(
+        "run_package_tasks",
+        TasksInput(
+            owner=context.workflow_id,
+            run=run,
+            plan=plan,
+            phase=phase,
+            step=name,
+            tasks=tasks,
+            arguments=step.arguments,
+            attempt=_kept(step)["attempt"],
+            shown=step.state.reason,
+        ),
+        result_type=TasksResult,
+        task_queue=cluster_queue(run.package.cluster),
+        start_to_close_timeout=TASKS_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        summary=step.place.element,
+    )
+    try:
+        await step.wait_until(running.done)
+        result: TasksResult = await running
+    finally:
+        if not running.done():
+            running.cancel()
+    return result
+
+
+def _kept(step: StepAttempt) -> dict[str, Any]:
+    return cast(dict[str, Any], step.kept)
+
+
+def _left(step: StepAttempt, work: PackageTasksWork) -> tuple[str, ...]:
+    """Return the tasks that are not done. They are kept by position: names may be long."""
+    done = _kept(step)["done"]
+    return tuple(task for index, task in enumerate(work.tasks) if index not in done)
+
+
+def _keep_done(step: StepAttempt, work: PackageTasksWork, result: TasksResult) -> None:
+    new = [index for index, task in enumerate(work.tasks) if task in result.done]
+    done = _kept(step)["done"]
+    step.keep({**_kept(step), "done": sorted({*done, *new})})

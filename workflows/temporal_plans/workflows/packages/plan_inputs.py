@@ -1,0 +1,118 @@
+"""The plans of an instance, and the inputs of their runs."""
+
+from collections.abc import Mapping, MutableMapping
+from typing import NamedTuple
+
+from temporalio import workflow
+
+from temporal_plans.domain.kinds.package_removal import PackageRemovalWork
+from temporal_plans.domain.owners.configurations import ConfigurationBook
+from temporal_plans.domain.packages.configuration import PackageConfiguration
+from temporal_plans.domain.packages.installation import Installation
+from temporal_plans.domain.packages.plan_specs import plan_specs
+from temporal_plans.domain.packages.plans import CLEANUP
+from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
+from temporal_plans.domain.plans.strategies.spec import StrategySpec
+from temporal_plans.messages.owners import PlanBegin, PlanRecord
+from temporal_plans.messages.packages import InstalledPackage, PackageRun
+from temporal_plans.messages.plans import EngineInput, OwnerContext, PlanInput
+
+REMOVAL = "remove-objects"
+"""The phase behind those of the package's own plan ``cleanup``."""
+
+
+class Removal(NamedTuple):
+    """How the plan ``cleanup`` removes the instance. ``volumes``: with the claims of its pods;
+    ``own_plan``: after the package's own phases."""
+
+    volumes: bool = False
+    own_plan: bool = True
+
+
+class InstancePlans:
+    """Makes the plans of the configuration in force. ``uids`` is what identifies the newest run of
+    each plan in its objects; every run gets another."""
+
+    def __init__(
+        self,
+        name: str,
+        configs: ConfigurationBook[PackageConfiguration],
+        uids: MutableMapping[str, str],
+    ) -> None:
+        self._name = name
+        self._configs = configs
+        self._uids = uids
+
+    @property
+    def startable(self) -> Mapping[str, PlanSpec]:
+        """The plans that people may start, by name."""
+        installation = self._configs.target.installation
+        specs = plan_specs(installation.package, installation.switches)
+        return {name: spec for name, spec in specs.items() if name != CLEANUP}
+
+    def make(
+        self, begin: PlanBegin, record: PlanRecord, backoff: Backoff, removal: Removal
+    ) -> PlanInput:
+        """Return the input of a plan that starts now."""
+        installation = self._configs.target.installation
+        uid = self._uids[record.name] = str(workflow.uuid4())
+        run = PackageRun(package=installed_package(self._name, installation), uid=uid)
+        context = OwnerContext(
+            owner=self._name,
+            workflow_id=workflow.info().workflow_id,
+            plan=record.name,
+            run=record.run,
+            starter=workflow.info().first_execution_run_id,
+            priority=record.priority,
+            part=run.model_dump(mode="json"),
+            follows_rest=True,
+        )
+        spec = self._spec(record.name, installation, removal)
+        return PlanInput.model_construct(
+            **{field: getattr(spec, field) for field in PlanSpec.model_fields},
+            engine=EngineInput(context=context, first=(begin.first,) if begin.first else ()),
+            arguments=begin.arguments,
+            backoff=backoff,
+            by=begin.by,
+            reason=begin.reason,
+        )
+
+    def _spec(self, plan: str, installation: Installation, removal: Removal) -> PlanSpec:
+        specs = plan_specs(installation.package, installation.switches)
+        if plan == CLEANUP:
+            return cleanup_plan(specs.get(CLEANUP), removal)
+        return specs[plan]
+
+
+def installed_package(name: str, installation: Installation) -> InstalledPackage:
+    """Return what the activities of the cluster need of an installation."""
+    return InstalledPackage(
+        service=name,
+        instance=installation.instance,
+        cluster=installation.cluster,
+        namespace=installation.namespace,
+        content=installation.package.content,
+        given=installation.given,
+        secrets=installation.secrets,
+    )
+
+
+def cleanup_plan(own: PlanSpec | None, removal: Removal) -> PlanSpec:
+    """Return the plan that uninstalls: the package's own phases, and when all of them are complete
+    the removal of every object that is left."""
+    phases = own.phases if own is not None and removal.own_plan else ()
+    names = tuple(phase.name for phase in phases)
+    name = REMOVAL
+    while name in names:
+        name += "-2"
+    work = PackageRemovalWork(volumes=removal.volumes)
+    last = PhaseSpec(name=name, depends_on=names, steps=(StepSpec(name="objects", work=work),))
+    spec = own or PlanSpec(name=CLEANUP)
+    serial = not phases or spec.strategy.name == StrategySpec().name
+    return spec.but(
+        phases=(*phases, last.but(depends_on=()) if serial else last),
+        strategy=StrategySpec() if serial else StrategySpec(name="dependency"),
+        on_error="stop",
+        parameters=None,
+    )
