@@ -86,9 +86,7 @@ _COMMAND_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each attempt to give a command to a plan that is ending or starting."""
 
 
-class PlansClient(
-    AuditVerbs, ContentVerbs, FleetVerbs, HistoryVerbs, PackageVerbs, ScheduleVerbs
-):
+class PlansClient(AuditVerbs, ContentVerbs, FleetVerbs, HistoryVerbs, PackageVerbs, ScheduleVerbs):
     """All verbs, over a connected client (``connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must

@@ -45,8 +45,6 @@ ENTITIES_LIMIT = 20_000
 RELEASES_LIMIT = 10_000
 PAYLOAD_LIMIT = 100_000
 """Characters of the files of one release."""
-PAYLOADS_LIMIT = 1_000_000
-"""Characters of the files of all releases of a product, each text counted once."""
 CONFIG_LIMIT = 100_000
 """Characters of one block of configuration, as JSON."""
 PLANS_KEPT = 500
@@ -169,10 +167,8 @@ _FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$", max_l
 
 
 class ReleasePayload(CompactValue):
-    """The files that a release carries, by name: plan files, or a ``svc.yml``.
-
-    Products keep it by its digest, so that the digest may stand for contents kept elsewhere.
-    """
+    """The files that a release carries, by name: plan files, or a ``svc.yml``. They are kept in the
+    content store; products know their digest."""
 
     files: dict[_FileName, str] = Field(default={}, max_length=20)
 
@@ -187,12 +183,21 @@ class ReleasePayload(CompactValue):
         return sum(map(len, self.files.values()))
 
     @property
+    def data(self) -> bytes:
+        """The bytes that the content store keeps."""
+        return json.dumps(self.files, sort_keys=True, separators=(",", ":")).encode()
+
+    @property
     def digest(self) -> str:
-        """The SHA-256 of the files; empty when there are none."""
-        if not self.files:
-            return ""
-        text = json.dumps(self.files, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        """The SHA-256 of its data; empty when there are no files."""
+        return hashlib.sha256(self.data).hexdigest() if self.files else ""
+
+
+class KeptFiles(CompactValue):
+    """The files of a release as its product knows them: their digest, and their names."""
+
+    digest: str = Field(default="", max_length=64)
+    names: tuple[str, ...] = Field(default=(), max_length=20)
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -202,8 +207,7 @@ class ProductState(CompressibleValue):
     """What a Product carries from run to run.
 
     ``revision`` counts the changes that environments must hear of, ``announced`` is the last one
-    that all ``followers`` heard of. ``files`` has the digest of each release's payload by version,
-    ``payloads`` the payloads by digest.
+    that all ``followers`` heard of. ``files`` are those of each release by version.
     """
 
     declaration: ProductDeclaration | None = None
@@ -211,8 +215,7 @@ class ProductState(CompressibleValue):
     revision: int = 0
     announced: int = 0
     followers: tuple[EnvironmentName, ...] = ()
-    files: dict[VersionText, str] = {}
-    payloads: dict[str, ReleasePayload] = {}
+    files: dict[VersionText, KeptFiles] = {}
     log: CommandLog = CommandLog()
 
 
@@ -293,7 +296,7 @@ class ReleaseRecord(CompactValue):
     """Answer of the query ``release``; without a release there is none of the version."""
 
     release: Release | None = None
-    payload: ReleasePayload = ReleasePayload()
+    files: KeptFiles = KeptFiles()
 
 
 class ReleaseRow(CompactValue):
@@ -348,10 +351,11 @@ class Announced(CompactValue):
     gone: tuple[EnvironmentName, ...] = ()
 
 
-class CheckPayload(CompactValue):
-    """Input of the activity ``check_payload``."""
+class KeepPayload(CompactValue):
+    """Input of the activity ``keep_payload``: files that a product holds from now on."""
 
     payload: ReleasePayload
+    holder: WorkflowId
 
 
 # --- environments ---------------------------------------------------------------------------------

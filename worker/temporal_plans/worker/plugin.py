@@ -25,6 +25,7 @@ from temporal_plans.activities.fleets.declarations import DeclarationActivities
 from temporal_plans.activities.fleets.kinds import ENTITY_KINDS
 from temporal_plans.activities.fleets.kinds.record import EntityKind
 from temporal_plans.activities.fleets.plans import FleetPlanActivities
+from temporal_plans.activities.fleets.releases import Releases
 from temporal_plans.activities.fleets.services import InstallationActivities
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.mechanics.secrets import SecretProvider
@@ -189,7 +190,7 @@ class PlansPlugin(SimplePlugin):
             config["activities"] = [
                 *config.get("activities", []),
                 *activities(client, self._rules, placement, contents, self._intervals),
-                *fleet_activities(client, self._kinds),
+                *fleet_activities(client, self._kinds, Releases(client, contents)),
             ]
             self._patch_runners(config, client.data_converter)
         return config
@@ -259,15 +260,18 @@ def activities(
     ]
 
 
-def fleet_activities(client: Client, kinds: Mapping[str, EntityKind]) -> list[Callable[..., Any]]:
+def fleet_activities(
+    client: Client, kinds: Mapping[str, EntityKind], releases: Releases
+) -> list[Callable[..., Any]]:
     """Return the activities of environments and products."""
-    declarations, catalogues = DeclarationActivities(kinds), CatalogueActivities(client)
-    plans = FleetPlanActivities(client, kinds)
-    services = InstallationActivities(client, ClientInstallations(client))
+    declarations = DeclarationActivities(kinds, releases)
+    catalogues = CatalogueActivities(client)
+    plans = FleetPlanActivities(client, kinds, releases)
+    services = InstallationActivities(releases, ClientInstallations(client))
     return [
         declarations.read_environment,
         declarations.check_product,
-        declarations.check_payload,
+        declarations.keep_payload,
         declarations.decide_environment,
         catalogues.fetch_catalogue,
         catalogues.stop_following,

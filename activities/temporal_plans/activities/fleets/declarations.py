@@ -8,6 +8,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from temporal_plans.activities.fleets.kinds.record import EntityKind
+from temporal_plans.activities.fleets.releases import Releases
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.domain.fleets.decide import decide
 from temporal_plans.domain.fleets.environment import Snapshot
@@ -21,10 +22,10 @@ from temporal_plans.loading.fleets.schedules import WeeklySchedule
 from temporal_plans.loading.fleets.snapshots import declared_settings, product_window
 from temporal_plans.loading.forms.form import read_form
 from temporal_plans.messages.fleets import (
-    CheckPayload,
     DecideEnvironment,
     DeclaredEnvironment,
     EnvironmentDeclaration,
+    KeepPayload,
     ProductDeclaration,
     ReadEnvironment,
     Schedule,
@@ -34,8 +35,9 @@ from temporal_plans.messages.fleets import (
 class DeclarationActivities:
     """``kinds`` are the kinds of entities by name."""
 
-    def __init__(self, kinds: Mapping[str, EntityKind]) -> None:
+    def __init__(self, kinds: Mapping[str, EntityKind], releases: Releases) -> None:
         self._kinds = kinds
+        self._releases = releases
 
     @activity.defn(name="read_environment")
     async def read_environment(self, request: ReadEnvironment) -> DeclaredEnvironment:
@@ -68,13 +70,11 @@ class DeclarationActivities:
         """Raise ApplicationError (Refused, not retryable) when a product's window can't be used."""
         _schedule(product.maintenance_window)
 
-    @activity.defn(name="check_payload")
-    async def check_payload(self, request: CheckPayload) -> None:
-        """Raise ApplicationError (Refused, not retryable) when no kind of entity can use the files
-        of a release."""
+    @activity.defn(name="keep_payload")
+    async def keep_payload(self, request: KeepPayload) -> None:
+        """Store the files of a release. Raises ApplicationError (Refused, not retryable) when no
+        kind of entity can use them."""
         files = request.payload.files
-        if not files:
-            return
         users = [kind for kind in self._kinds.values() if kind.files & set(files)]
         if not users:
             known = sorted({name for kind in self._kinds.values() for name in kind.files})
@@ -83,6 +83,7 @@ class DeclarationActivities:
             raise _refused([Reason(field=name, problem=text, fix=fix) for name in sorted(files)])
         if problems := [fault for kind in users for fault in kind.faults(files)]:
             raise _refused(problems)
+        await self._releases.keep(request.payload, request.holder)
 
     @activity.defn(name="decide_environment")
     async def decide_environment(self, request: DecideEnvironment) -> Pass:

@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.fleets.composition import changes, plan_input
 from temporal_plans.activities.fleets.kinds.record import EntityChange, EntityKind
-from temporal_plans.activities.fleets.releases import payload_of
+from temporal_plans.activities.fleets.releases import Releases
 from temporal_plans.activities.mechanics.failure_text import failure_text
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.refusals import refusal_error
@@ -40,8 +40,9 @@ _NEVER_BEGAN = "InvalidPlan"
 class FleetPlanActivities:
     """``kinds`` are the kinds of entities by name."""
 
-    def __init__(self, client: Client, kinds: Mapping[str, EntityKind]) -> None:
+    def __init__(self, client: Client, kinds: Mapping[str, EntityKind], releases: Releases) -> None:
         self._client = client
+        self._releases = releases
         self._kinds = kinds
         self._plans = PlanActivities(client)
 
@@ -53,8 +54,8 @@ class FleetPlanActivities:
             kind = self._kinds.get(order.entity_kind)
             if kind is None:
                 raise refusal_error(_unknown_kind(order.entity_kind, self._kinds))
-            target = await payload_of(self._client, order.product, order.to.version)
-            current = await payload_of(self._client, order.product, order.before.version)
+            target = await self._releases.payload(order.product, order.to.version)
+            current = await self._releases.payload(order.product, order.before.version)
             try:
                 input = plan_input(order, kind.plan(EntityChange(order, target, current)))
             except RefusedError as error:

@@ -1,12 +1,11 @@
 """Activities that carry out changes of entities that are services."""
 
 from temporalio import activity
-from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
 from temporal_plans.activities.fleets.installations import Installations
 from temporal_plans.activities.fleets.kinds.record import as_texts
-from temporal_plans.activities.fleets.releases import payload_of
+from temporal_plans.activities.fleets.releases import Releases
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.domain.values.refusal import RefusedError
@@ -16,8 +15,8 @@ from temporal_plans.messages.fleets import Installation, fleet_plan_id
 class InstallationActivities:
     """``installations`` drives the services."""
 
-    def __init__(self, client: Client, installations: Installations) -> None:
-        self._client = client
+    def __init__(self, releases: Releases, installations: Installations) -> None:
+        self._releases = releases
         self._installations = installations
 
     @activity.defn(name="deploy_installation")
@@ -25,7 +24,7 @@ class InstallationActivities:
         """Deploy the service of an entity with a release. Raises ApplicationError (Refused, not
         retryable) when it can't be deployed."""
         async with heartbeats():
-            payload = await payload_of(self._client, one.product, one.version)
+            payload = await self._releases.payload(one.product, one.version)
             values = {
                 **as_texts(one.environment_config),
                 **as_texts(one.config),

@@ -20,16 +20,16 @@ from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal
 from temporal_plans.loading.fleets.snapshots import recall_problems, release_problems
 from temporal_plans.messages.fleets import (
-    PAYLOADS_LIMIT,
     RELEASES_LIMIT,
     AddToChannel,
     Announce,
     Announced,
     Announcement,
     Catalogue,
-    CheckPayload,
     DeleteRequest,
     FollowProduct,
+    KeepPayload,
+    KeptFiles,
     ProductApply,
     ProductDeclaration,
     ProductExport,
@@ -160,15 +160,16 @@ class ProductWorkflow(Audited):
         if self._is_published(request):
             text = f"{request.release.version} of {self._title} is published already"
             return self.recorded(verb, request, Outcome(result=Result.ALREADY, message=text))
-        check = CheckPayload(payload=request.payload)
         if request.payload.files:
-            await self.checked(verb, request, "check_payload", check, type(None))
+            keep = KeepPayload(payload=request.payload, holder=workflow.info().workflow_id)
+            await self.checked(verb, request, "keep_payload", keep, type(None))
         if self._is_published(request):  # by another request meanwhile
             text = f"{request.release.version} of {self._title} is published already"
             return self.recorded(verb, request, Outcome(result=Result.ALREADY, message=text))
         self.refuse_late(verb, request, self._publish_refusal(request))
         release = _published(request.release, workflow.now())
-        self._keep(release.version, request.payload)
+        files = _kept(request.payload)
+        self._state = self._state.but(files={**self._state.files, release.version: files})
         self._put(self._product.but(releases=(*self._product.releases, release)))
         recalls = covering(self._product.recalls, release.version)
         born = f"; it is recalled by {', '.join(one.id for one in recalls)}" if recalls else ""
@@ -262,9 +263,8 @@ class ProductWorkflow(Audited):
     @workflow.query(name="release", description="One release, with its files.")
     def release(self, query: ReleaseQuery) -> ReleaseRecord:
         found = [one for one in self._product.releases if one.version == query.version]
-        digest = self._state.files.get(query.version, "")
-        payload = self._state.payloads.get(digest, ReleasePayload())
-        return ReleaseRecord(release=found[0] if found else None, payload=payload)
+        files = self._state.files.get(query.version, KeptFiles())
+        return ReleaseRecord(release=found[0] if found else None, files=files)
 
     @workflow.query(name="status", description="Its releases, newest first, and its recalls.")
     def releases(self) -> ProductView:
@@ -274,7 +274,7 @@ class ProductWorkflow(Audited):
                 channels=one.channels,
                 published_at=one.published_at,
                 recalls=tuple(r.id for r in covering(self._product.recalls, one.version)),
-                files=tuple(sorted(self._files(one.version))),
+                files=self._state.files.get(one.version, KeptFiles()).names,
             )
             for one in sorted(self._product.releases, key=_age, reverse=True)
         )
@@ -310,19 +310,6 @@ class ProductWorkflow(Audited):
         changed = after(event.but(product=self._input.name), self._fleet, workflow.now())
         self._put(changed.products[self._input.name])
 
-    def _files(self, version: str) -> dict[str, str]:
-        digest = self._state.files.get(version, "")
-        return self._state.payloads.get(digest, ReleasePayload()).files
-
-    def _keep(self, version: str, payload: ReleasePayload) -> None:
-        if not payload.files:
-            return
-        digest = payload.digest
-        self._state = self._state.but(
-            files={**self._state.files, version: digest},
-            payloads={**self._state.payloads, digest: payload},
-        )
-
     def _is_published(self, request: Publish) -> bool:
         """Whether the same release with the same files is there."""
         found = [one for one in self._product.releases if one.version == request.release.version]
@@ -330,7 +317,8 @@ class ProductWorkflow(Audited):
             return False
         same = _published(request.release, found[0].published_at or workflow.now())
         kept = found[0].but(channels=same.channels)  # channels may have been added since
-        return (kept, self._files(kept.version)) == (same, dict(request.payload.files))
+        files = self._state.files.get(kept.version, KeptFiles())
+        return (kept, files) == (same, _kept(request.payload))
 
     def _publish_refusal(self, request: Publish) -> Refusal | None:
         release = request.release
@@ -347,10 +335,6 @@ class ProductWorkflow(Audited):
         if len(self._product.releases) >= RELEASES_LIMIT:
             text = f"a product has at most {RELEASES_LIMIT} releases"
             return Refusal.of(Code.INVALID, text, field="version")
-        payloads = {**self._state.payloads, request.payload.digest: request.payload}
-        if sum(one.size for one in payloads.values()) > PAYLOADS_LIMIT:
-            text = f"the files of all releases have more than {PAYLOADS_LIMIT} characters"
-            return Refusal.of(Code.INVALID, text, field="payload", fix="publish smaller files")
         return None
 
     def _apply_refusal(self, request: ProductApply) -> Refusal | None:
@@ -402,6 +386,10 @@ def _published(release: Release, now: datetime) -> Release:
     """Return a release as it is kept: on the default channels of its kind, too."""
     channels = dict.fromkeys((*release.channels, *default_channels(release.version)))
     return release.but(channels=tuple(channels), published_at=release.published_at or now)
+
+
+def _kept(payload: ReleasePayload) -> KeptFiles:
+    return KeptFiles(digest=payload.digest, names=tuple(sorted(payload.files)))
 
 
 def _content(release: Release) -> Release:
