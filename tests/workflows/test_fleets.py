@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from temporalio.testing import WorkflowEnvironment
 
 from pauses import until
+from temporal_plans.activities.fleets.kinds.record import EntityChange, EntityKind, KindPlan
 from temporal_plans.client.errors import Refused
 from temporal_plans.domain.fleets.plans import CommandType, EndStatus
 from temporal_plans.domain.fleets.recalls import Recall, RollOff
+from temporal_plans.domain.kinds.activity import ActivityWork
 from temporal_plans.domain.plans.commands import Result
+from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
 from temporal_plans.domain.values.refusal import Refusal
 from temporal_plans.messages.fleets import (
     CancelPlans,
@@ -26,6 +30,7 @@ from temporal_plans.messages.fleets import (
     Unsuppress,
     fleet_plan_id,
 )
+from temporal_plans.worker.plugin import PlansPlugin
 from workflows.fleet_kit import (
     Environment,
     Product,
@@ -34,7 +39,7 @@ from workflows.fleet_kit import (
     new_product,
     plan_files,
 )
-from workflows.plan_kit import Kit
+from workflows.plan_kit import Kit, kit
 
 
 async def installed(plans: Kit, *versions: str) -> tuple[Product, Environment]:
@@ -279,3 +284,116 @@ async def test_a_deleted_environment_ends_and_its_product_may_go(plans: Kit) -> 
     await plans.client.get_workflow_handle(environment.id).result()
     assert (await product.update("delete", DeleteRequest(by="eve"))).result is Result.DONE
     assert fleet_plan_id(environment.name, "web", 1).startswith(environment.id)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+DOCUMENTS = [
+    pytest.param(
+        {"settings": {"downtime-window": "nights"}},
+        "settings.downtime-window: there is no downtime window of this name",
+        id="unknown-window",
+    ),
+    pytest.param(
+        {
+            "settings": {
+                "maintenance-windows": {
+                    "nights": {"time-zone-name": "Mars/Here", "time-intervals": []}
+                }
+            }
+        },
+        "is not a time zone",
+        id="unknown-zone",
+    ),
+    pytest.param(
+        {"entities": {"web": {"product": "a:b", "kind": "plant"}}},
+        'entities.web.kind: is no kind of entity that this worker knows (found "plant"); did you'
+        " mean plan?",
+        id="unknown-kind",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "text"), DOCUMENTS)
+async def test_a_document_that_cannot_be_used_is_refused_and_leaves_nothing(
+    plans: Kit, document: dict[str, Any], text: str
+) -> None:
+    environment = new_environment(plans)
+    assert text in str(await refused(environment.apply(document)))
+
+
+REQUESTS = [
+    pytest.param("suppress", Suppress(entity="wep"), "did you mean web?", id="entity"),
+    pytest.param("suppress", Suppress(duration=timedelta()), "more than 0", id="no-time"),
+    pytest.param("unsuppress", Unsuppress(id="manual-7"), "is not there", id="suppression"),
+    pytest.param(
+        "override", OverrideWindows(duration=timedelta(hours=1)), "reason: is missing", id="why"
+    ),
+    pytest.param(
+        "resolve", ResolvePlan(entity="web", outcome=EndStatus.FAILED), "is known", id="known"
+    ),
+    pytest.param(
+        "command",
+        FleetCommand(entity="web", command=CommandType.INSTALL, version="1.0.0", reason="x"),
+        "1.0.0 is installed",
+        id="installed",
+    ),
+]
+
+
+async def test_requests_that_cannot_be_granted_are_refused_with_the_reason(plans: Kit) -> None:
+    _, environment = await installed(plans, "1.0.0")
+    for case in REQUESTS:
+        name, request, text = case.values
+        assert str(text) in str(await refused(environment.update(str(name), request))), case.id
+
+
+async def test_releases_are_immutable_and_their_files_are_checked(plans: Kit) -> None:
+    product = new_product(plans)
+    files = plan_files("first")
+    assert (await product.publish("1.0.0", files)).result is Result.DONE
+    assert (await product.publish("1.0.0", files)).result is Result.ALREADY
+    other = await refused(product.publish("1.0.0", plan_files("second")))
+    assert "published already, with another content" in str(other)
+    assert "has no order" in str(await refused(product.publish("1.0.0-word")))
+    broken = ReleasePayload(files={"install.yml": "phases: 3"})
+    assert "install.yml" in str(await refused(product.publish("1.1.0", broken)))
+    unknown = ReleasePayload(files={"instal.yml": "x"})
+    assert "belongs to no kind of entity" in str(await refused(product.publish("1.1.0", unknown)))
+    twice = Recall(id="r", start="2.0.0", end="1.0.0")
+    assert "is not newer than start" in str(
+        await refused(product.update("recall", RecallRelease(recall=twice)))
+    )
+
+
+async def test_a_product_that_is_deleted_by_force_may_come_again(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    await product.update("delete", DeleteRequest(force=True, by="eve"))
+    await environment.entity().until(lambda row: row.standing.code == "CHANNEL_EMPTY")
+    await product.publish("1.1.0")
+    await environment.entity().until_at("1.1.0")
+
+
+async def test_developers_register_kinds_of_entities(env: WorkflowEnvironment) -> None:
+    def noted(change: EntityChange) -> KindPlan:
+        text = f"{change.order.entity} {change.values['VERSION']}"
+        work = ActivityWork(type="work", input=text)
+        if change.order.to.version == "1.1.0":
+            raise KeyError("colour")
+        return KindPlan((PhaseSpec(name="change", steps=(StepSpec(name="note", work=work),)),))
+
+    address = env.client.service_client.config.target_host
+    async with kit(address, PlansPlugin(entity_kinds=[EntityKind("note", noted)])) as made:
+        product, environment = new_product(made), new_environment(made)
+        await environment.apply(entities(product, kind="note"))
+        await product.publish("1.0.0", ReleasePayload())
+        await environment.entity().until_at("1.0.0")
+        assert made.recorder.done == ["web 1.0.0"]
+        await product.publish("1.1.0", ReleasePayload())
+        failed = await environment.entity().until_plan("FAILED")
+        assert failed.errors == ("the kind note failed: KeyError: 'colour'",)
+
+
+async def test_a_kind_is_registered_once() -> None:
+    with pytest.raises(ValueError, match="plan is there already"):
+        PlansPlugin(entity_kinds=[EntityKind("plan", lambda change: KindPlan(()))])

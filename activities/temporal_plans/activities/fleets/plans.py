@@ -29,7 +29,7 @@ from temporal_plans.messages.fleets import (
     environment_id,
 )
 from temporal_plans.messages.owners import PlanStart
-from temporal_plans.messages.plans import PLAN_RUN, PLAN_STARTER, PlanResult
+from temporal_plans.messages.plans import PLAN_RUN, PLAN_STARTER, PlanInput, PlanResult
 
 _ENDING_SECONDS = 20
 _ERRORS_LIMIT = 20
@@ -56,10 +56,7 @@ class FleetPlanActivities:
                 raise refusal_error(_unknown_kind(order.entity_kind, self._kinds))
             target = await self._releases.payload(order.product, order.to.version)
             current = await self._releases.payload(order.product, order.before.version)
-            try:
-                input = plan_input(order, kind.plan(EntityChange(order, target, current)))
-            except RefusedError as error:
-                raise refusal_error(error.refusal) from None
+            input = _planned(kind, EntityChange(order, target, current))
             start = PlanStart(
                 workflow_id=order.plan_id,
                 run=order.number,
@@ -102,6 +99,18 @@ class FleetPlanActivities:
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:  # it was deleted meanwhile
                 raise
+
+
+def _planned(kind: EntityKind, change: EntityChange) -> PlanInput:
+    """Return the plan of a change. Raises ApplicationError (Refused, not retryable), also for a
+    developer's kind that fails: a retry would fail as well."""
+    try:
+        return plan_input(change.order, kind.plan(change))
+    except RefusedError as error:
+        raise refusal_error(error.refusal) from None
+    except Exception as error:
+        text = f"the kind {kind.name} failed: {type(error).__name__}: {error}"
+        raise refusal_error(Refusal.of(Code.FAILED, shortened(text, 1000))) from error
 
 
 def _outcome(result: PlanResult) -> PlanOutcome:
