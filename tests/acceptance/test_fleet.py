@@ -3,10 +3,11 @@ people do by hand."""
 
 import asyncio
 import json
+import shlex
 import time
 from pathlib import Path
 
-from acceptance.cluster import Cluster
+from acceptance.cluster import ROOT, Cluster
 from pauses import PATIENCE
 from temporal_plans.messages.fleets import EnvironmentStatus, StatusRow
 
@@ -81,6 +82,26 @@ def write(cluster: Cluster, name: str, text: str) -> str:
     return str(path)
 
 
+FLEETS = ROOT / "docs" / "fleets.md"
+DOCUMENTED = [
+    line for line in FLEETS.read_text().splitlines() if line.startswith("temporal plan fleet ")
+]
+
+
+async def test_the_documented_commands_run(cluster: Cluster) -> None:
+    """Nothing is installed: the environment follows another channel."""
+    assert len(DOCUMENTED) > 4
+    write(cluster, "products.yml", PRODUCTS)
+    text = FLEET.format(name="prod").replace("channel: RELEASE", "channel: quiet")
+    write(cluster, "prod.yml", text)
+    write(cluster, "svc.yml", SERVICE)
+    for line in DOCUMENTED:
+        await cluster.plan(*shlex.split(line)[2:])
+    assert {row.standing.code for row in (await rows(cluster)).values()} == {"CHANNEL_EMPTY"}
+    for subject in ("environment/prod", "product/shop:web", "product/shop:tool"):
+        await cluster.plan("fleet", "delete", subject)
+
+
 async def test_a_fleet_by_commands(cluster: Cluster) -> None:
     products = write(cluster, "products.yml", PRODUCTS)
     documents = [
@@ -146,5 +167,7 @@ async def test_a_fleet_by_commands(cluster: Cluster) -> None:
     await until_at(cluster, None, "north/web", "south/web")
     for name in ("north", "south"):
         await cluster.plan("fleet", "delete", f"environment/{name}", "--reason", "the end")
+    for name in ("shop:web", "shop:tool"):
+        await cluster.plan("fleet", "delete", f"product/{name}", "--force")
     left = json.loads((await cluster.plan("fleet", "status", "--json")).out)
     assert [one["name"] for one in left if one["name"] in ("north", "south")] == []
