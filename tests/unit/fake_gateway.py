@@ -24,6 +24,7 @@ from temporal_plans.client.temporal.schedules import (
 )
 from temporal_plans.domain.plans.explain import PendingWork
 from temporal_plans.domain.plans.stuck import StuckWorkflow
+from temporal_plans.messages.owners import CommonStatus, OwnerStatus
 from temporal_plans.messages.schedules import ScheduledPlan
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -259,5 +260,9 @@ def _given(answer: Answer | None, kind: type[Model]) -> Model:
         raise answer
     if answer is None:
         raise Unreadable("the fake has no answer")
+    if isinstance(answer, OwnerStatus) and issubclass(
+        kind, CommonStatus
+    ):  # as it is read from its JSON
+        return kind.model_validate(answer.model_dump(mode="json"))
     assert isinstance(answer, kind)
     return answer

@@ -14,6 +14,8 @@ from temporalio.worker import Worker
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.messages.packages import (
+    LookAtObjects,
+    ObjectsReport,
     Recorded,
     RecordObjects,
     RemovalInput,
@@ -27,8 +29,8 @@ from temporal_plans.messages.packages import (
 @dataclass
 class ScriptedCluster:
     """``answers`` are the results of coming executions of a task, by its name; without one it is
-    done. ``held`` tasks are not answered before their event is set. ``begun`` and ``removed`` are
-    what was asked for."""
+    done. ``report`` is what a look sees. ``held`` tasks are not answered before their event is set.
+    ``begun`` and ``removed`` are what was asked for."""
 
     client: Client
     name: str
@@ -36,6 +38,8 @@ class ScriptedCluster:
     held: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     begun: list[TasksInput] = field(default_factory=list[TasksInput])
     removed: list[RemovalInput] = field(default_factory=list[RemovalInput])
+    report: ObjectsReport = field(default_factory=ObjectsReport)
+    looks: int = 0
 
     @activity.defn(name="run_package_tasks")
     async def run_package_tasks(self, input: TasksInput) -> TasksResult:
@@ -62,6 +66,15 @@ class ScriptedCluster:
         )
         return answer
 
+    @activity.defn(name="look_at_objects")
+    async def look_at_objects(self, order: LookAtObjects) -> ObjectsReport:
+        self.looks += 1
+        return self.report
+
+    @activity.defn(name="remove_services")
+    async def remove_services(self, input: RemovalInput) -> TasksResult:
+        return TasksResult(outcome=TasksOutcome.DONE)
+
     @activity.defn(name="remove_instance")
     async def remove_instance(self, input: RemovalInput) -> TasksResult:
         self.removed.append(input)
@@ -75,11 +88,17 @@ def object_of(namespace: str, task: str) -> ObjectRef:
 
 @asynccontextmanager
 async def scripted_cluster(client: Client) -> AsyncGenerator[ScriptedCluster]:
-    """A cluster of its own name, with a worker."""
+    """A cluster of its own name, with a worker; the client has no plugin, which would add the
+    activities of a real one."""
     cluster = ScriptedCluster(client, f"cluster-{uuid4()}")
     async with Worker(
         client,
         task_queue=cluster_queue(cluster.name),
-        activities=[cluster.run_package_tasks, cluster.remove_instance],
+        activities=[
+            cluster.run_package_tasks,
+            cluster.look_at_objects,
+            cluster.remove_services,
+            cluster.remove_instance,
+        ],
     ):
         yield cluster

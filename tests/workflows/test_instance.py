@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
 from builders.packages import package_files
 from pauses import until
@@ -15,6 +15,8 @@ from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.mechanics.update_failures import refusal_of
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.installation import PackageDefinition, definition_of
+from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
+from temporal_plans.domain.packages.readiness import ReadyReason
 from temporal_plans.domain.plans.commands import Command, Outcome, Result
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code
@@ -26,6 +28,7 @@ from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
     Inventory,
+    ObjectsReport,
     PackageDeployResult,
     PackagePreview,
     RecordObjects,
@@ -87,7 +90,7 @@ class Store:
     def __init__(self, plans: Kit, cluster: ScriptedCluster) -> None:
         self.name = f"store-{uuid4()}"
         self._plans = plans
-        self._cluster = cluster
+        self.cluster = cluster
 
     @property
     def handle(self) -> WorkflowHandle[Any, Any]:
@@ -97,7 +100,7 @@ class Store:
         change = ChangeRequest(
             package=await stored(self._plans),
             instance="store",
-            cluster=self._cluster.name,
+            cluster=self.cluster.name,
             namespace="prod",
         )
         await self._plans.client.start_workflow(
@@ -150,8 +153,8 @@ class Store:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def cluster(plans: Kit) -> AsyncIterator[ScriptedCluster]:
-    async with scripted_cluster(plans.client) as made:
+async def cluster(client: Client) -> AsyncIterator[ScriptedCluster]:
+    async with scripted_cluster(client) as made:
         yield made
 
 
@@ -397,3 +400,22 @@ async def test_the_package_of_a_configuration_is_held_until_the_uninstall(
     await store.handle.execute_update("uninstall", UninstallRequest())
     await store.handle.result()
     assert store.handle.id not in await holders()
+
+
+async def test_it_looks_at_its_objects_when_a_plan_has_ended(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    ref = object_of("prod", "server")
+    bad = ObjectReport(ref=ref, state=ObjectState.FOREIGN, reason="it belongs to another")
+    cluster.report = ObjectsReport(total=2, looked=2, objects=(bad,))
+    await store.install()
+
+    async def reason() -> ReadyReason | None:
+        found = (await store.status()).readiness
+        return found.reason if found else None
+
+    await until(reason, lambda found: found is ReadyReason.RESOURCE_NOT_READY)
+    cluster.report = ObjectsReport(total=2, looked=2)
+    await store.start("backup")
+    await until(reason, lambda found: found is ReadyReason.RESOURCES_READY)
+    assert cluster.looks == 2

@@ -98,11 +98,13 @@ async def test_it_runs_its_plans_and_again_when_it_is_asked(begin: Begin, plans:
     assert [(entry.verb, entry.by) for entry in log.entries] == [("start wash", "ann")]
 
 
-async def test_a_plan_of_an_owner_may_be_without_phases_or_steps(begin: Begin) -> None:
+async def test_a_plan_of_an_owner_may_be_without_phases_or_steps(begin: Begin, plans: Kit) -> None:
     hollow = PlanSpec.model_validate({"name": "hollow", "phases": {"p": {}, "q": {"steps": {}}}})
     chores = await begin(PlanSpec(name="empty"), hollow)
     await chores.until_runs("empty", (1, Status.COMPLETE))
     await chores.until_runs("hollow", (1, Status.COMPLETE))
+    for name in ("empty", "hollow"):  # it was not refused
+        await plans.client.get_workflow_handle(f"{chores.name}/{name}").result()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from temporal_plans.cli.commands import (
     deploying,
     files,
     fleet,
+    objects,
     operating,
     packages,
     pods,
@@ -79,6 +80,7 @@ _COMMAND_MODULES = (
     operating,
     scheduling,
     fleet,
+    objects,
     removing,
     packages,
 )

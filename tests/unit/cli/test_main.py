@@ -25,7 +25,7 @@ COMMANDS = [
     *("deploy", "diff", "rollback", "uninstall", "configs"),
     *("list", "show", "explain", "log", "history", "agents", "logs", "audit", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
-    *("remove-agent", "config", "pod", "schedule", "fleet", "package"),
+    *("objects", "remove-agent", "config", "pod", "schedule", "fleet", "package"),
 ]
 NOUNS = {
     "config": ["list", "show", "diff"],

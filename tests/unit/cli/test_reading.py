@@ -73,10 +73,10 @@ def test_list(run: Run, gateway: FakeGateway) -> None:
         "Plan", {"status": plan(Status.WAITING, name="nightly")}, ended=Ended.TERMINATED
     )
     lines = run("list").out.splitlines()
-    assert [line.split()[:3] for line in lines] == [
-        ["SERVICE", "PLAN", "STATUS"],
-        ["hello-world", "deploy", "PENDING"],
-        ["-", "nightly", "WAITING,"],
+    assert [line.split()[:4] for line in lines] == [
+        ["SERVICE", "KIND", "PLAN", "STATUS"],
+        ["hello-world", "service", "deploy", "PENDING"],
+        ["-", "plan", "nightly", "WAITING,"],
     ]
     assert [entry["id"] for entry in json.loads(run("list", "--json").out)] == [
         "hello-world/deploy",
@@ -92,9 +92,9 @@ def test_a_plan_whose_workflow_failed_is_listed_as_failed(run: Run, gateway: Fak
         "hello-world", record
     )
     lines = run("list").out.splitlines()[1:]
-    assert [line.split()[:3] for line in lines] == [
-        ["hello-world", "deploy", "FAILED"],
-        ["-", "nightly", "FAILED"],
+    assert [line.split()[:4] for line in lines] == [
+        ["hello-world", "service", "deploy", "FAILED"],
+        ["-", "plan", "nightly", "FAILED"],
     ]
     assert [entry["ended"] for entry in json.loads(run("list", "--json").out)] == ["failed"] * 2
 

@@ -64,7 +64,7 @@ def test_list_goes_on_over_a_service_that_stands_still(run: Run, gateway: FakeGa
     other = StandsStill(SERVICE.but(workflow_id="service/other"))
     gateway.workflows["service/other"] = FakeWorkflow("Service", {"status": other})
     lines = run("list").out.splitlines()
-    assert lines[1].split()[:2] == ["hello-world", "deploy"]
+    assert lines[1].split()[:3] == ["hello-world", "service", "deploy"]
     assert "service 'service/other' stands still" in lines[2]
 
 

@@ -10,6 +10,7 @@ from temporal_plans.client.reading.diagnosis import (
     of_own_work,
     of_stuck,
 )
+from temporal_plans.domain.packages.object_causes import cause_of_refusal, cause_of_report
 from temporal_plans.domain.plans.explain import PendingWork
 from temporal_plans.domain.plans.hint import plan_hint
 from temporal_plans.domain.plans.stuck import StuckWorkflow
@@ -31,6 +32,7 @@ def package_findings(
         *of_stuck(stuck),
         *of_configuration(status),
         *_unheld(status, log),
+        *_objects(status),
         *of_own_work(work, now),
         *of_code(status.name, log),
     )
@@ -42,3 +44,18 @@ def _unheld(status: InstanceStatus, log: CommandLog) -> Iterator[Finding]:
     for entry in problems[-1:]:
         hint = plan_hint("to see when", "log", service=status.name)
         yield Finding(subject="content", text=entry.outcome.message, hints=(hint,))
+
+
+def _objects(status: InstanceStatus) -> Iterator[Finding]:
+    """Yield what was seen last that is not as it should be. Plans explain themselves."""
+    if status.seen is None:
+        return
+    report = status.seen.report
+    if report.problem:
+        known = cause_of_refusal(report.problem)
+        fix = f"; {known.fix}" if known else ""
+        yield Finding(subject=f"cluster {status.cluster}", text=f"{report.problem}{fix}")
+    for one in report.objects:
+        if (cause := cause_of_report(one)) is not None:
+            hint = plan_hint("to look again", "objects", service=status.name)
+            yield Finding(subject=str(one.ref), text=f"{cause.text}; {cause.fix}", hints=(hint,))

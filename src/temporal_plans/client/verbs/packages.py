@@ -26,6 +26,8 @@ from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
     Inventory,
+    LookRequest,
+    ObjectsReport,
     PackageConfigurations,
     PackageDeployResult,
     PackagePreview,
@@ -33,6 +35,12 @@ from temporal_plans.messages.packages import (
 
 MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
 """Where a package is installed when nothing is said."""
+
+
+class _Family(CommonStatus):
+    """The services of nested packages; a service of pods has none."""
+
+    services: tuple[str, ...] = ()
 
 
 class PackageDeployment(Value):
@@ -153,9 +161,28 @@ class PackageVerbs(Verbs):
         """Return the status of an installed package."""
         return await self._query_service(service, "status", InstanceStatus)
 
+    async def family(self, service: str) -> list[str]:
+        """Return a service and those of packages nested in its own, each before its own nested
+        ones."""
+        try:
+            status = await self._query_service(service, "status", _Family)
+        except ServiceNotFound:
+            return [service]
+        return [service, *[name for one in status.services for name in await self.family(one)]]
+
     async def package_configurations(self, service: str) -> PackageConfigurations:
         """Return the configurations that an installed package keeps, oldest first."""
         return await self._query_service(service, "configurations", PackageConfigurations)
+
+    async def objects(self, service: str) -> ObjectsReport:
+        """Look at all objects of an installed package now. A report with a ``problem`` says why the
+        cluster or its worker does not answer, and has no objects."""
+        report = await self._update_service(service, "look", LookRequest(), ObjectsReport)
+        while report.following is not None and not report.problem:
+            request = LookRequest(first=report.following)
+            more = await self._update_service(service, "look", request, ObjectsReport)
+            report = joined(report, more)
+        return report
 
     async def inventory(self, service: str) -> Inventory:
         """Return the objects that an installed package has in its cluster."""
@@ -177,3 +204,14 @@ def found_in(kept: PackageConfigurations, config: str = "") -> PackageConfigurat
         return ConfigurationBook(kept.configurations, kept.target).find(config or kept.target)
     except ConfigurationNotFound as missing:
         raise Refused(missing.refusal) from None
+
+
+def joined(first: ObjectsReport, more: ObjectsReport) -> ObjectsReport:
+    """Return two consecutive reports as one. It is for people, and may be larger than a message."""
+    states = {*first.counts, *more.counts}
+    return more.but(
+        looked=first.looked + more.looked,
+        counts={one: first.counts.get(one, 0) + more.counts.get(one, 0) for one in states},
+        changed=first.changed + more.changed,
+        objects=(*first.objects, *more.objects),
+    )

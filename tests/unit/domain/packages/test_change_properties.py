@@ -1,10 +1,12 @@
 """Properties of changes: of any requests, one after the other."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from temporal_plans.domain.packages.changes import ChangeRequest, ParameterEffect
-from temporal_plans.domain.packages.installation import Installation
+from temporal_plans.domain.packages.installation import Installation, PackageDefinition
 from temporal_plans.domain.packages.parameters import value_faults
 from temporal_plans.domain.packages.resolution import Resolved, resolve
 from temporal_plans.domain.values.refusal import Refusal
@@ -13,24 +15,32 @@ from unit.domain.packages.installations import definition, installed, plans
 
 NAMES = ("A", "B", "C")
 
-definitions = st.fixed_dictionaries(
-    {},
-    optional={
-        "default": st.sampled_from(["1", "2", ""]),
-        "required": st.booleans(),
-        "immutable": st.booleans(),
-        "secret": st.booleans(),
-        "trigger": st.sampled_from(["", "deploy", "backup", "none", "cleanup"]),
-        "type": st.sampled_from(["", "integer"]),
-    },
-)
+
+def package(
+    content: str, chosen: set[str], parameters: dict[str, dict[str, Any]], version: str
+) -> PackageDefinition:
+    made: dict[str, Any] = dict(parameters)
+    return definition(content, plans=plans(*sorted(chosen)), version=version, **made)
+
+
+def first_of(package: PackageDefinition, values: dict[str, str]) -> Installation:
+    given = {name: text for name, text in values.items() if name in package.by_name}
+    return installed(package, given)
+
+
+OPTIONS: dict[str, st.SearchStrategy[Any]] = {
+    "default": st.sampled_from(["1", "2", ""]),
+    "required": st.booleans(),
+    "immutable": st.booleans(),
+    "secret": st.booleans(),
+    "trigger": st.sampled_from(["", "deploy", "backup", "none", "cleanup"]),
+    "type": st.sampled_from(["", "integer"]),
+}
 packages = st.builds(
-    lambda content, chosen, parameters, version: definition(
-        content, plans=plans(*chosen), version=version, **parameters
-    ),
+    package,
     st.sampled_from("abc"),
     st.sets(st.sampled_from(["deploy", "update", "upgrade", "backup", "cleanup"])),
-    st.dictionaries(st.sampled_from(NAMES), definitions),
+    st.dictionaries(st.sampled_from(NAMES), st.fixed_dictionaries({}, optional=OPTIONS)),
     st.sampled_from(["1.0.0", "2.0.0"]),
 )
 texts = st.dictionaries(st.sampled_from([*NAMES, "X"]), st.sampled_from(["1", "2", "x", "", None]))
@@ -44,11 +54,7 @@ requests = st.builds(
     allow_downgrade=st.booleans(),
 )
 before = st.builds(
-    lambda package, values: installed(
-        package, {name: text for name, text in values.items() if name in package.by_name}
-    ),
-    packages,
-    st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["1", "2"])),
+    first_of, packages, st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["1", "2"]))
 )
 
 

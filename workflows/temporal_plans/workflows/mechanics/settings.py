@@ -33,6 +33,10 @@ class EngineSettings:
     ending_check_interval: timedelta = timedelta(seconds=5)
     """The same while the owner waits for a plan that it has superseded."""
 
+    look_interval: timedelta = timedelta(minutes=5)
+    """The time between looks at the objects of an installed package while none of its plans
+    runs."""
+
     retention_limit: int = standing.RETENTION_LIMIT
     """Completed phases that a standing plan keeps at most."""
 

@@ -1,7 +1,7 @@
 """Deployments of an instance: what is asked for, and the plan that it starts."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from temporalio import workflow
 
@@ -164,7 +164,20 @@ class Deploying(Owner):
 
     def admit(self, request: InstanceRequest) -> Admission:
         """Return whether a request is admitted now, and what it does."""
-        plans = [
+        situation = InstanceSituation(
+            title=self.title,
+            installation=self._configs.target.installation,
+            plans=self.plan_situations(),
+            uninstalling=self.uninstalling,
+        )
+        return admission(situation, request, decode)
+
+    def plan_situations(self) -> list[PlanSituation]:
+        """Return the last reports of its plans, in the order of their last changes. One that is
+        about to start counts as open."""
+        never = datetime.min.replace(tzinfo=UTC)
+        records = sorted(self.plans.records.values(), key=lambda one: one.changed or never)
+        return [
             PlanSituation(
                 plan=record.name,
                 status=record.status,
@@ -172,15 +185,8 @@ class Deploying(Owner):
                 resting=record.resting,
                 stopped=record.stopped,
             )
-            for record in self.plans.records.values()
+            for record in records
         ]
-        situation = InstanceSituation(
-            title=self.title,
-            installation=self._configs.target.installation,
-            plans=plans,
-            uninstalling=self.uninstalling,
-        )
-        return admission(situation, request, decode)
 
     def excludes(self, plan: str, other: str) -> bool:
         """Whether two plans of the installed package must not run at the same time."""

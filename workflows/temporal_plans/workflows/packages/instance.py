@@ -15,6 +15,7 @@ from temporal_plans.domain.owners.admission import AdmissionRule, has_the_elemen
 from temporal_plans.domain.owners.configurations import ConfigurationBook
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.plans import CLEANUP
+from temporal_plans.domain.packages.readiness import readiness
 from temporal_plans.domain.packages.resolution import resolve
 from temporal_plans.domain.plans.commands import Outcome, Result
 from temporal_plans.domain.plans.plan import PlanSpec
@@ -34,7 +35,8 @@ from temporal_plans.workflows.mechanics.externs import require_plugin
 from temporal_plans.workflows.packages.contents import HeldContents
 from temporal_plans.workflows.packages.deploying import Deploying
 from temporal_plans.workflows.packages.inventory import InventoryMessages
-from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal
+from temporal_plans.workflows.packages.observation import ObjectWatch
+from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal, installed_package
 from temporal_plans.workflows.packages.queries import InstanceQueries
 
 _ENDS = "its plan cleanup failed"
@@ -54,6 +56,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._configs = ConfigurationBook[PackageConfiguration](state.configs, state.target)
         self._installs = not self._configs.has_target
         self._inventory = {one.key: one for one in state.inventory}
+        self._services = state.services
         self._rejected = state.rejected
         self._volumes, self._force = state.volumes, state.force
         self._refusal: Refusal | None = None
@@ -61,6 +64,8 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._uids = dict(state.uids)
         self.init_owner(state.owner, priorities={})
         self._contents = HeldContents(state.held, self.changed, self.record_problem)
+        self._watch = ObjectWatch(state.seen, self.changed)
+        self._readiness = state.readiness
         self._plan_inputs = InstancePlans(input.name, self._configs, self._uids)
         if self._installs:
             self._accept_first(input)
@@ -117,8 +122,11 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             target=self._configs.target.id,
             uids=self._uids,
             inventory=tuple(self._inventory.values()),
+            services=self._services,
             held=tuple(sorted(self._contents.held)),
             rejected=self._rejected,
+            seen=self._watch.last,
+            readiness=self._readiness,
             volumes=self._volumes,
             force=self._force,
         )
@@ -135,6 +143,19 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._contents.keep({digest for one in packages for digest in (one.content, *one.contents)})
         if self.uninstalling:
             self.ensure_running(CLEANUP, "the uninstall is retried")
+        else:
+            self._look_at_objects(now)
+
+    def _look_at_objects(self, now: datetime) -> None:
+        """Look while no plan is at work, and judge whether the instance is ready."""
+        plans = self.plan_situations()
+        if self._inventory and all(plan.is_idle for plan in plans):
+            package = installed_package(self.owner_name, self._configs.target.installation)
+            if (due := self._watch.tend(package, now)) is not None:
+                self.alarm.at(due)
+        seen = self._watch.last
+        reports = seen.report.objects if seen and not seen.report.problem else None
+        self._readiness = readiness(plans, reports, self._readiness, now)
 
     def may_begin(self, plan: str) -> bool:
         open_plans = [name for name in self.plans.records if self.plans.is_open(name)]
@@ -151,6 +172,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             self.begin_uninstall(UninstallRequest(force=True, reason=_ENDS), via="plan")
 
     def plan_ended(self, report: PlanReport) -> None:
+        self._watch.look_soon()
         done = report.status is Status.COMPLETE and not report.superseded
         if report.plan == CLEANUP and done:
             self.over = CLEANUP not in self.plans.pending

@@ -8,6 +8,7 @@ from temporalio.exceptions import ApplicationError
 from temporal_plans.domain.owners.configurations import ConfigurationBook
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.packages.readiness import Readiness
 from temporal_plans.domain.packages.resolution import resolve
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.packages.structures import decode
@@ -16,21 +17,31 @@ from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
     Inventory,
+    LookAtObjects,
+    LookRequest,
+    ObjectsReport,
     PackageConfigurations,
     PackagePreview,
 )
 from temporal_plans.messages.pools import Holdings
 from temporal_plans.workflows.mechanics.refusal import refused
 from temporal_plans.workflows.owners.owner import Owner
+from temporal_plans.workflows.packages.observation import ObjectWatch, look
 from temporal_plans.workflows.packages.plan_inputs import installed_package
+
+FROM_THE_FIRST = LookRequest()
 
 
 class InstanceQueries(Owner):
     """A base class of the Instance workflow; the handlers read these attributes."""
 
     _configs: ConfigurationBook[PackageConfiguration]
+    _input: InstanceInput
+    _services: tuple[str, ...]
     _inventory: dict[tuple[str, str, str, str], ObjectRef]
+    _readiness: Readiness | None
     _rejected: tuple[str, ...]
+    _watch: ObjectWatch
 
     @workflow.query(name="status", description="The package, its plans and configurations.")
     def status(self) -> InstanceStatus:
@@ -51,7 +62,11 @@ class InstanceQueries(Owner):
             cluster=installation.cluster,
             namespace=installation.namespace,
             objects=len(self._inventory),
+            parent=self._input.parent,
+            services=self._services,
             startable=tuple(self.startable),
+            readiness=self._readiness,
+            seen=self._watch.last,
         )
 
     def _never_run(self) -> Iterator[PlanRecord]:
@@ -83,7 +98,18 @@ class InstanceQueries(Owner):
         return Inventory(
             package=installed_package(self.owner_name, self._configs.target.installation),
             objects=tuple(self._inventory.values()),
+            services=self._services,
         )
+
+    @workflow.update(
+        name="look", description="Look at the objects in the cluster now. Input {first}, optional."
+    )
+    async def look(self, request: LookRequest = FROM_THE_FIRST) -> ObjectsReport:
+        package = installed_package(self.owner_name, self._configs.target.installation)
+        order = LookAtObjects(
+            owner=workflow.info().workflow_id, package=package, first=request.first
+        )
+        return await look(order)
 
     @workflow.query(name="pods", description="Refused: a package has objects instead.")
     def pods(self) -> None:
