@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from builders.contents import MemoryContents
-from temporal_plans.client.errors import AgentUnreachable, Unreadable
+from temporal_plans.client.errors import AgentUnreachable, ClusterUnreachable, Unreadable
 from temporal_plans.client.temporal.gateway import (
     Ended,
     Execution,
@@ -228,6 +228,21 @@ class FakeGateway:
     ) -> Model:
         if not self.queues.get(queue):
             raise AgentUnreachable(agent, timeout.total_seconds())
+        self.told.append(Call(queue, activity, argument))
+        return _given(self.queues[queue].pop(0), result)
+
+    async def ask_cluster(
+        self,
+        cluster: str,
+        activity: str,
+        argument: BaseModel,
+        result: type[Model],
+        *,
+        timeout: timedelta,
+    ) -> Model:
+        queue = f"kubernetes/{cluster}"
+        if not self.queues.get(queue):
+            raise ClusterUnreachable(cluster, timeout.total_seconds())
         self.told.append(Call(queue, activity, argument))
         return _given(self.queues[queue].pop(0), result)
 

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.packages.changes import Change, ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
+from temporal_plans.domain.packages.installation import Installation
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.object_preview import ObjectPreview, PreviewAction
 from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
@@ -50,10 +51,14 @@ class InstalledPackage(CompressibleValue):
 
 class PackageRun(CompactValue):
     """The owner's part in the context of an instance's plan (``OwnerContext.part``): the package,
-    and ``uid``, which identifies this run of the plan in the annotations of objects."""
+    ``uid``, which identifies this run of the plan in the annotations of objects, and what has to be
+    so before a step begins, as in PrepareInstallation."""
 
     package: InstalledPackage
     uid: str
+    kubernetes_version: str = Field(default="", max_length=300)
+    namespace_manifest: str = Field(default="", max_length=4000)
+    create_namespace: bool = False
 
 
 class TasksInput(CompressibleValue):
@@ -332,3 +337,16 @@ class LookRequest(CompactValue):
     number ``first`` on. The answer is an ObjectsReport."""
 
     first: int = Field(default=0, ge=0, le=OBJECTS_LIMIT)
+
+
+def installed_package(name: str, installation: Installation) -> InstalledPackage:
+    """Return what the activities of the cluster need of an installation."""
+    return InstalledPackage(
+        service=name,
+        instance=installation.instance,
+        cluster=installation.cluster,
+        namespace=installation.namespace,
+        content=installation.package.content,
+        given=installation.given,
+        secrets=installation.secrets,
+    )

@@ -29,14 +29,14 @@ from temporal_plans.messages.owners import (
     PlanRecord,
     UninstallRequest,
 )
-from temporal_plans.messages.packages import InstanceInput, InstanceState
+from temporal_plans.messages.packages import InstanceInput, InstanceState, installed_package
 from temporal_plans.messages.plans import PlanInput, PlanReport
 from temporal_plans.workflows.mechanics.externs import require_plugin
 from temporal_plans.workflows.packages.contents import HeldContents
 from temporal_plans.workflows.packages.deploying import Deploying
 from temporal_plans.workflows.packages.inventory import InventoryMessages
 from temporal_plans.workflows.packages.observation import ObjectWatch
-from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal, installed_package
+from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal
 from temporal_plans.workflows.packages.queries import InstanceQueries
 
 _ENDS = "its plan cleanup failed"

@@ -22,12 +22,12 @@ from temporal_plans.messages.packages import (
     ObjectsReport,
     PackageConfigurations,
     PackagePreview,
+    installed_package,
 )
 from temporal_plans.messages.pools import Holdings
 from temporal_plans.workflows.mechanics.refusal import refused
 from temporal_plans.workflows.owners.owner import Owner
 from temporal_plans.workflows.packages.observation import ObjectWatch, look
-from temporal_plans.workflows.packages.plan_inputs import installed_package
 
 FROM_THE_FIRST = LookRequest()
 
