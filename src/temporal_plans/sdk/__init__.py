@@ -18,6 +18,7 @@ module ``testing`` tests them.
 from importlib.metadata import PackageNotFoundError, version
 
 from temporal_plans import build, testing
+from temporal_plans.activities.fleets.kinds.record import EntityChange, EntityKind, KindPlan
 from temporal_plans.client import (
     AgentNotFound,
     AgentUnreachable,
@@ -95,8 +96,11 @@ __all__ = [
     "Deployment",
     "Duration",
     "Element",
+    "EntityChange",
+    "EntityKind",
     "FailedPod",
     "Goal",
+    "KindPlan",
     "NotFound",
     "Outcome",
     "Overlap",
