@@ -50,7 +50,7 @@ class ClientInstallations:
             await asyncio.sleep(_POLL_INTERVAL)
 
     async def _last(self, plan_id: str) -> PlanRun | None:
-        """Return the plan at its next rest, where somebody may have to continue it."""
+        """Return the plan at its next rest, where an operator may have to continue it."""
         last = None
         try:
             async for one in self._client.watch(plan_id):

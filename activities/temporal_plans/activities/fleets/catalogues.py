@@ -32,7 +32,7 @@ class CatalogueActivities:
     @activity.defn(name="fetch_catalogue")
     async def fetch_catalogue(self, request: FetchCatalogue) -> KnownProduct:
         """Return what there is of a product, and have it announce changes from now on. A product
-        that nobody has applied yet begins empty, so that its first release is announced, too."""
+        that was not applied yet begins empty, so that its first release is announced, too."""
         async with heartbeats():
             if request.follow:
                 await self._follow(request.product, request.environment)

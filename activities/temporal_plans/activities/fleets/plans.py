@@ -69,7 +69,7 @@ class FleetPlanActivities:
     @activity.defn(name="plan_outcome")
     async def plan_outcome(self, query: PlanOutcomeQuery) -> PlanOutcome:
         """Return how a plan ended. A plan that was terminated, or that the server does not know any
-        more, has no status: nobody knows what it did."""
+        more, has no status: what it did is unknown."""
         run = await described(self._client, query.plan_id)
         if run is None:
             return PlanOutcome(lost="the server does not know the plan any more")

@@ -23,7 +23,7 @@ class Releases:
 
     async def payload(self, product: str, version: str | None) -> ReleasePayload:
         """Return the files of a release; none for no version, and one that there is not. Raises
-        RPCError while nobody answers, and ContentMissing."""
+        RPCError while the server does not answer, and ContentMissing."""
         if version is None:
             return ReleasePayload()
         handle = self._client.get_workflow_handle(product_id(product))

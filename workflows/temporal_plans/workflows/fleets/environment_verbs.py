@@ -233,7 +233,7 @@ class EnvironmentVerbs(Audited):
                     by=request.by,
                 )
             )
-        why = f"cancelled by {request.by or 'somebody'}"
+        why = f"cancelled by {request.by or 'an unnamed client'}"
         for name in names:
             state = book.with_issued(self.state, name, ending=why)
             self.state = book.with_active(state, name, ActiveStatus.CANCELLING)
@@ -281,7 +281,7 @@ class EnvironmentVerbs(Audited):
                 known[0] if known else EntityVersion(version=request.version, config=EntityConfig())
             )
         why = self.state.issued[request.entity].lost
-        text = f"resolved by {request.by or 'somebody'}: {request.reason}"[:1000]
+        text = f"resolved by {request.by or 'an unnamed client'}: {request.reason}"[:1000]
         self.state = book.plan_ended(
             self.state,
             request.entity,

@@ -29,7 +29,7 @@ from temporal_plans.workflows.mechanics.handlers import send_signal
 from temporal_plans.workflows.mechanics.settings import engine_settings
 
 FAILED_WORK_INTERVAL = timedelta(minutes=1)
-"""The pause before work on a plan is tried again that failed in a way that nobody foresaw."""
+"""The pause before work on a plan is tried again that failed in an unexpected way."""
 
 AT_ONCE = 50
 """Plans that are started, ended or read at a time."""
@@ -146,8 +146,8 @@ class Issues:
             self._put(book.with_issued(self._state, name, asked=True, closed=not sent))
 
     async def _read(self, name: str, plan: IssuedPlan) -> None:
-        """Read how a plan ended. Of one that was terminated nobody knows; it blocks its entity
-        until somebody says."""
+        """Read how a plan ended. Of one that was terminated it is unknown; it blocks its entity
+        until an operator resolves it."""
         starter = workflow.info().first_execution_run_id
         plan_id = self._id(name, plan)
         query = PlanOutcomeQuery(plan_id=plan_id, number=plan.number, starter=starter)

@@ -353,7 +353,7 @@ class ProductWorkflow(Audited):
             former = known.get(one.version)
             if one.version in seen:
                 reasons.append(
-                    Reason(field=f"{path}version", problem="is there twice", value=one.version)
+                    Reason(field=f"{path}version", problem="is a duplicate", value=one.version)
                 )
             seen.add(one.version)
             if former is not None and _content(former) != _content(one):
