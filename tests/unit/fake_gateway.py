@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -275,9 +275,7 @@ def _given(answer: Answer | None, kind: type[Model]) -> Model:
         raise answer
     if answer is None:
         raise Unreadable("the fake has no answer")
-    if isinstance(answer, OwnerStatus) and issubclass(
-        kind, CommonStatus
-    ):  # as it is read from its JSON
-        return kind.model_validate(answer.model_dump(mode="json"))
+    if isinstance(answer, OwnerStatus) and issubclass(kind, CommonStatus):
+        return kind.model_validate(answer.model_dump(mode="json"))  # as it is read from its JSON
     assert isinstance(answer, kind)
-    return answer
+    return cast(Model, answer)
