@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -275,7 +275,8 @@ def _given(answer: Answer | None, kind: type[Model]) -> Model:
         raise answer
     if answer is None:
         raise Unreadable("the fake has no answer")
+    read: BaseModel = answer
     if isinstance(answer, OwnerStatus) and issubclass(kind, CommonStatus):
-        return kind.model_validate(answer.model_dump(mode="json"))  # as it is read from its JSON
-    assert isinstance(answer, kind)
-    return cast(Model, answer)
+        read = kind.model_validate(answer.model_dump(mode="json"))  # as it is read from its JSON
+    assert isinstance(read, kind)
+    return read
