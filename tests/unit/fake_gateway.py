@@ -279,4 +279,4 @@ def _given(answer: Answer | None, kind: type[Model]) -> Model:
     if isinstance(answer, OwnerStatus) and issubclass(kind, CommonStatus):
         read = kind.model_validate(answer.model_dump(mode="json"))  # as it is read from its JSON
     assert isinstance(read, kind)
-    return read
+    return read  # pyright: ignore[reportReturnType]
