@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
+from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
 from acceptance.histories import assert_all_replays
 from builders.packages import write_package
@@ -142,7 +143,7 @@ async def monitors(control_plane: ControlPlane) -> AsyncIterator[None]:
         await cluster.apply(SERVICE_MONITOR)
 
         async def served() -> bool:
-            with suppress(ApiException):
+            with suppress(ApiException, ResourceNotFoundError):
                 return await cluster.list("monitoring.coreos.com/v1", "ServiceMonitor", "") == []
             return False
 
