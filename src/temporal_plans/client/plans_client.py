@@ -60,8 +60,8 @@ from temporal_plans.client.verbs.base import LIST_LIMIT, RUNNING
 from temporal_plans.client.verbs.closed import command_closed, service_of, start_in_service
 from temporal_plans.client.verbs.contents import ContentVerbs
 from temporal_plans.client.verbs.history import HistoryVerbs
-from temporal_plans.client.verbs.packages import PackageVerbs
 from temporal_plans.client.verbs.schedules import ScheduleVerbs
+from temporal_plans.client.verbs.takeover import TakeoverVerbs
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.kinds.pod import PodWork
 from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb
@@ -85,7 +85,7 @@ _COMMAND_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each attempt to give a command to a plan that is ending or starting."""
 
 
-class PlansClient(AuditVerbs, ContentVerbs, HistoryVerbs, PackageVerbs, ScheduleVerbs):
+class PlansClient(AuditVerbs, ContentVerbs, HistoryVerbs, ScheduleVerbs, TakeoverVerbs):
     """All verbs, over a connected client (``connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must

@@ -77,17 +77,20 @@ def cluster_activities(
     from temporal_plans.activities.packages.package_cache import PackageCache
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
+    from temporal_plans.activities.packages.takeover import TakeoverActivities
 
     contents = content_store(client)
     tasks = PackageTaskActivities(client, contents, connection, secrets, kinds)
     installation = InstallationActivities(connection.use, PackageCache(contents).get)
     removal = RemovalActivities(client, connection.use)
     observation = ObservationActivities(client, connection.use, secrets)
+    takeover = TakeoverActivities(client, connection.use, PackageCache(contents).get)
     return [
         tasks.run_package_tasks,
         installation.prepare_installation,
         removal.remove_instance,
         observation.look_at_objects,
+        takeover.ask_cluster,
     ]
 
 

@@ -144,6 +144,20 @@ class Cluster:
                 return []
             raise
 
+    async def kinds(self) -> list[tuple[str, str, bool]]:
+        """Return all kinds of objects that can be listed, each once: its apiVersion, its name, and
+        whether its objects are in namespaces."""
+        with self._errors("cluster"):
+            await self._dynamic.resources.invalidate_cache()
+            found = await self._dynamic.resources.search(preferred=True)
+        listable = [one for one in found if "list" in (one.verbs or ()) and "/" not in one.name]
+        named = {(one.group_version, one.kind): bool(one.namespaced) for one in listable}
+        return [
+            (version, kind, namespaced)
+            for (version, kind), namespaced in sorted(named.items())
+            if not kind.endswith("List")
+        ]
+
     async def version(self) -> str:
         """Return the version of the API server: ``v1.36.3``."""
         with self._errors("cluster"):

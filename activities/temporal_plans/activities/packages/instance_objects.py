@@ -12,11 +12,16 @@ from temporal_plans.activities.packages.replaced_jobs import apply_job, is_job
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.domain.packages.anchor import anchor, owned
 from temporal_plans.domain.packages.belonging import controlled, foreign
-from temporal_plans.domain.packages.dependencies import dependencies, with_hash
+from temporal_plans.domain.packages.dependencies import KeptHash, dependencies, with_hash
 from temporal_plans.domain.packages.enhancement import Origin, enhanced
 from temporal_plans.domain.packages.field_managers import migrated_managers
 from temporal_plans.domain.packages.inventory import ObjectRef
-from temporal_plans.domain.packages.manifests import group_kind, name_of, part
+from temporal_plans.domain.packages.manifests import (
+    group_kind,
+    name_of,
+    part,
+    pod_template_path,
+)
 from temporal_plans.domain.packages.removed_versions import raised
 
 _log = logging.getLogger(__name__)
@@ -24,11 +29,13 @@ _log = logging.getLogger(__name__)
 
 class InstanceObjects:
     """What a step does with objects of one instance. All methods raise ClusterError, and
-    TaskProblem where the objects themselves are the problem."""
+    TaskProblem where the objects themselves are the problem. ``hashes`` are those of a former
+    controller."""
 
-    def __init__(self, cluster: Cluster, origin: Origin) -> None:
+    def __init__(self, cluster: Cluster, origin: Origin, hashes: Sequence[KeptHash] = ()) -> None:
         self._cluster = cluster
         self._origin = origin
+        self._hashes = hashes
         self._live: dict[Key, Object | None] = {}
         self._anchor: Object | None = None
 
@@ -82,13 +89,26 @@ class InstanceObjects:
         contents = await self._contents(manifests)
         lives: list[Object] = []
         for run in _runs(manifests):
-            wanted = [owned(with_hash(manifest, contents), owner) for manifest in run]
+            wanted = [
+                owned(with_hash(manifest, contents, self._hashes), owner) for manifest in run
+            ]
             found = await gather_bounded(self._attempted(manifest) for manifest in wanted)
             for live in found:
                 if isinstance(live, Exception):
                     raise live
                 lives.append(live)
         return lives
+
+    async def tried(self, manifests: Sequence[Manifest]) -> list[Object]:
+        """Return what applying would make of objects with templates of pods, but of Jobs; nothing
+        is changed, and the anchor is left out."""
+        contents = await self._contents(manifests)
+        wanted = [
+            with_hash(manifest, contents, self._hashes)
+            for manifest in manifests
+            if pod_template_path(manifest) and not is_job(manifest)
+        ]
+        return [await self._cluster.apply(manifest, dry_run=True) for manifest in wanted]
 
     async def delete(self, manifests: Sequence[Manifest]) -> None:
         """Order the deletion of claimed objects, and of what they own before them."""

@@ -38,6 +38,7 @@ class InstanceQueries(Owner):
     _configs: ConfigurationBook[PackageConfiguration]
     _inventory: dict[tuple[str, str, str, str], ObjectRef]
     _readiness: Readiness | None
+    _uids: dict[str, str]
     _rejected: tuple[str, ...]
     _watch: ObjectWatch
 
@@ -63,6 +64,7 @@ class InstanceQueries(Owner):
             startable=tuple(self.startable),
             readiness=self._readiness,
             seen=self._watch.last,
+            uids=self._uids,
         )
 
     def _never_run(self) -> Iterator[PlanRecord]:
