@@ -252,7 +252,8 @@ class InstanceInput(CompressibleValue):
 
     ``change`` is what is to be installed, or is to be different; ``by`` and ``reason`` are kept
     with the configuration. With ``adopted`` it is in the cluster already: no plan starts at the
-    installation. One that is installed refuses it. ``state`` is the engine's own, and so is ``history_limit``.
+    installation. One that is installed refuses it. ``state`` is the engine's own, and so is
+    ``history_limit``.
     """
 
     content: Literal["package"] = "package"
@@ -271,9 +272,9 @@ class InstanceState(CompactValue):
 
     ``uids`` are the ids of the newest runs of its plans, by plan; ``inventory`` are the objects
     that it has in its cluster, in the order in which they were first applied; ``hashes`` are those
-    that a former controller wrote; ``held`` are the digests that it holds in the content store; ``rejected`` are the reasons for which the
-    newest configuration was refused; ``seen`` is what it saw of its objects last; ``volumes`` and
-    ``force`` are those of the request to uninstall it.
+    that a former controller wrote; ``held`` are the digests that it holds in the content store;
+    ``rejected`` are the reasons for which the newest configuration was refused; ``seen`` is what
+    it saw of its objects last; ``volumes`` and ``force`` are those of the request to uninstall it.
     """
 
     owner: OwnerState = OwnerState()

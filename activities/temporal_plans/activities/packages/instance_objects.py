@@ -89,9 +89,7 @@ class InstanceObjects:
         contents = await self._contents(manifests)
         lives: list[Object] = []
         for run in _runs(manifests):
-            wanted = [
-                owned(with_hash(manifest, contents, self._hashes), owner) for manifest in run
-            ]
+            wanted = [owned(with_hash(manifest, contents, self._hashes), owner) for manifest in run]
             found = await gather_bounded(self._attempted(manifest) for manifest in wanted)
             for live in found:
                 if isinstance(live, Exception):

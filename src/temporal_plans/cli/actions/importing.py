@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from temporal_plans.cli.actions.running import call_client
-from temporal_plans.cli.inputs.author import author
+from temporal_plans.cli.inputs.author import whoami
 from temporal_plans.cli.inputs.flags import ConnectionFlags
 from temporal_plans.cli.terminal.output import print_json, print_line, print_lines
 from temporal_plans.client.plans_client import PlansClient
@@ -21,7 +21,7 @@ def import_instances(
     """Return the exit code: 1 if an instance was not taken over."""
 
     async def imported(client: PlansClient) -> list[Imported]:
-        return await client.import_instances(cluster, namespace, dry_run=dry_run, by=author())
+        return await client.import_instances(cluster, namespace, dry_run=dry_run, by=whoami())
 
     found = call_client(flags, imported)
     if json:

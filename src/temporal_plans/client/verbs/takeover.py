@@ -86,9 +86,7 @@ class TakeoverVerbs(PackageVerbs):
             try:
                 one = await self._import(one, left, cluster, taken, dry_run=dry_run, by=by)
             except RefusedError as refused:
-                one = one.but(problems=refused.refusal.reasons)
-            except Refused as refused:
-                one = one.but(problems=refused.refusal.reasons)
+                one = one.but(problems=refused.reasons)
             taken.add(one.service)
             made.append(one)
         return made
@@ -197,9 +195,7 @@ class TakeoverVerbs(PackageVerbs):
 
 
 def _adopted(left: LeftInstance, adoption: Adoption) -> Adopted:
-    runs = [
-        AdoptedRun(plan=run.plan, uid=run.uid, status=run.ours, at=run.at) for run in left.runs
-    ]
+    runs = [AdoptedRun(plan=run.plan, uid=run.uid, status=run.ours, at=run.at) for run in left.runs]
     return Adopted(runs=tuple(runs), inventory=adoption.inventory, hashes=adoption.hashes)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from temporalio import workflow
+
 from temporal_plans.domain.owners.runs import RunRecord
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.messages.owners import PlanRecord
@@ -24,7 +26,8 @@ def former_plans(
     workflow_id: Callable[[str], str],
 ) -> FormerPlans:
     """Return the plans that ran before. A run without a time gets that of the configuration."""
-    ordered = sorted(runs, key=lambda run: run.at or configuration.at)
+    times = {run.plan: run.at or configuration.at or workflow.now() for run in runs}
+    ordered = sorted(runs, key=lambda run: times[run.plan])
     records = {
         run.plan: PlanRecord(
             name=run.plan,
@@ -32,7 +35,7 @@ def former_plans(
             priority=0,
             status=run.status,
             run=1,
-            changed=run.at or configuration.at,
+            changed=times[run.plan],
         )
         for run in ordered
     }
@@ -40,8 +43,8 @@ def former_plans(
         RunRecord(
             plan=run.plan,
             run=1,
-            started=run.at or configuration.at,
-            ended=run.at or configuration.at,
+            started=times[run.plan],
+            ended=times[run.plan],
             status=run.status,
             config=configuration.number,
             what=_WHAT,
