@@ -21,7 +21,7 @@ from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.packages.structures import decode
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import CommonStatus, Rollback
+from temporal_plans.messages.owners import Rollback
 from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
@@ -64,17 +64,6 @@ class PackageDeployment(Value):
 
 class PackageVerbs(Verbs):
     """The verbs for packages. They raise ServiceNotFound, and Refused with the reasons."""
-
-    async def content_of(self, service: str) -> str:
-        """Return what a service is made of, ``service`` (pods) or ``package``; empty when none of
-        this name runs."""
-        try:
-            status = await self._gateway.query(
-                service_id(service), "status", CommonStatus, open_only=True
-            )
-        except (NoSuchWorkflow, WorkflowIsClosed):
-            return ""
-        return status.content
 
     async def removal_plan(self, service: str) -> str:
         """Return the name of the plan that an uninstall of the service runs."""
