@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from kubernetes.cluster_client import ClusterClient, Object
 from kubernetes.namespaces import Namespace
@@ -125,7 +124,7 @@ async def applied(namespace: Namespace, instance: Object, **values: str) -> list
     owner, and its own hash; no field of them belongs to us."""
     name = instance["metadata"]["name"]
     mode, image = values.get("MODE", "calm"), values.get("IMAGE", "1")
-    config = {
+    config: Object = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": f"{name}-config"},
@@ -133,7 +132,7 @@ async def applied(namespace: Namespace, instance: Object, **values: str) -> list
     }
     labels = {"heritage": "kudo", "kudo.dev/operator": "shop", "kudo.dev/instance": name}
     annotations = {"kudo.dev/operator-version": "1.0.0", "kudo.dev/dependencies-hash": HASH}
-    server: dict[str, Any] = {
+    server: Object = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": f"{name}-server"},
@@ -160,8 +159,8 @@ async def applied(namespace: Namespace, instance: Object, **values: str) -> list
     made: list[Object] = []
     for one in (config, server):
         kept = json.dumps(one)
-        metadata = {
-            **one["metadata"],
+        metadata: Object = {
+            "name": one["metadata"]["name"],
             "namespace": namespace.name,
             "labels": labels,
             "annotations": {

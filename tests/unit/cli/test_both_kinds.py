@@ -13,6 +13,7 @@ from temporal_plans.domain.owners.runs import RunHistory, RunRecord
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.installation import Installation, definition_of
 from temporal_plans.domain.plans.commands import Outcome, Result
+from temporal_plans.domain.plans.explain import Explanations
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code
 from temporal_plans.loading.packages.reader import read_files
@@ -66,12 +67,8 @@ def gateway(gateway: FakeGateway) -> FakeGateway:
         uids={"deploy": "uid-1"},
     )
     run = RunRecord(plan="deploy", run=1, started=NOW, ended=NOW, status=Status.COMPLETE)
-    deployed = PackageDeployResult(
-        config_id="c1",
-        plan="store/deploy",
-        outcome=Outcome(result=Result.DONE, message="done"),
-        number=1,
-    )
+    done = Outcome(result=Result.DONE, message="done")
+    deployed = PackageDeployResult(config_id="c1", plan="store/deploy", outcome=done, number=1)
     answers: dict[str, BaseModel | Exception] = {
         "status": status,
         "configurations": PackageConfigurations(configurations=(kept,), target="c1"),
@@ -88,6 +85,7 @@ def gateway(gateway: FakeGateway) -> FakeGateway:
     plan: dict[str, BaseModel | Exception] = dict.fromkeys(verbs, DONE)
     plan["status"] = reference_plan()
     plan["log"] = CommandLog()
+    plan["explain"] = Explanations(status=Status.COMPLETE)
     gateway.workflows["service/store"] = FakeWorkflow("Instance", answers)
     gateway.workflows["store/deploy"] = FakeWorkflow("Plan", plan)
     return gateway
@@ -106,6 +104,13 @@ def gateway(gateway: FakeGateway) -> FakeGateway:
         "log deploy",
         "configs",
         "objects",
+        "config show",
+        "rollback 1",
+        "deploy -p SIZE=6",
+        "start deploy",
+        "explain",
+        "explain deploy",
+        "uninstall --yes",
         "stop deploy",
         "interrupt deploy",
         "continue deploy",
@@ -127,6 +132,7 @@ def test_an_audit_leaves_packages_out(run: Run) -> None:
     "command",
     [
         "pods",
+        "tasks",
         "pod restart store-0",
         "pod replace store-0",
         "pod pause store-0",
