@@ -9,6 +9,7 @@ VENV := .venv
 NEWEST := .venv-newest
 BIN := $(VENV)/bin
 ARGS ?=
+BENCH ?= steps
 # As many as there are processors. CI takes one more, for much of a test is waiting.
 PROCESSES ?= auto
 
@@ -70,8 +71,8 @@ format: $(VENV)/.dev  ## Repair what ruff can
 docs: $(VENV)/.dev  ## Make the references of files (docs/*-file.md) and docs/schemas
 	$(BIN)/python -m tools.reference
 
-bench: $(VENV)/.dev  ## Steps a second beside bare Temporal; make bench ARGS="--rounds 3"
-	$(BIN)/python -m bench steps $(ARGS)
+bench: $(VENV)/.dev  ## Steps a second beside bare Temporal, or BENCH=fleets; ARGS="--rounds 3"
+	$(BIN)/python -m bench $(BENCH) $(ARGS)
 
 which-python:
 	@echo "$(PYTHON)"

@@ -1,4 +1,5 @@
-"""``python -m bench steps [--rounds N] [--phases N] [--steps N] [--json FILE] [--smoke]``"""
+"""``python -m bench steps [--rounds N] [--phases N] [--steps N] [--json FILE] [--smoke]``, and
+``python -m bench fleets [--rounds N] [--sizes N,N] [--json FILE] [--smoke]``"""
 
 import argparse
 import asyncio
@@ -11,12 +12,14 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.cases import step_cases
+from bench.fleets import fleets_as_json, measure_fleets, print_fleets
 from bench.measure import measure
 from bench.processes import running
-from bench.report import as_json, conditions, print_table
+from bench.report import as_json, conditions, machine, print_table
 from temporal_plans.client.temporal.connection import Connection, connect
 from temporal_plans.worker.server_binary import server_binary
 
+_SIZES = [200, 2_000, 20_000]
 _TABLE_WIDTH_MINIMUM = 100  # columns; the default of a pipe is 80, which is too narrow
 
 
@@ -25,6 +28,10 @@ def _count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"not a positive number (found {text}); write 1 or more")
     return value
+
+
+def _counts(text: str) -> list[int]:
+    return [_count(one) for one in text.split(",")]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     steps.add_argument("--json", type=Path, metavar="FILE", help="also write the results to FILE")
     steps.add_argument("--smoke", action="store_true", help="run one small round as a test")
+    fleets = benches.add_parser("fleets", help="decisions about fleets per second")
+    fleets.add_argument("--rounds", type=_count, default=5)
+    fleets.add_argument("--sizes", type=_counts, default=_SIZES, metavar="N,N", help="entities")
+    fleets.add_argument("--json", type=Path, metavar="FILE", help="also write the results to FILE")
+    fleets.add_argument("--smoke", action="store_true", help="run one small round as a test")
     return parser
 
 
@@ -62,13 +74,31 @@ async def _steps(options: argparse.Namespace) -> None:
             client = await connect(Connection(address=processes.address))
             results = await measure(client, processes, cases, options.rounds, _print_progress)
     environment = conditions(await server_binary())
-    print_table(results, environment, Console(width=max(Console().width, _TABLE_WIDTH_MINIMUM)))
+    print_table(results, environment, _console())
     if options.json:
         options.json.write_text(json.dumps(as_json(results, environment), indent=2) + "\n")
 
 
+def _console() -> Console:
+    return Console(width=max(Console().width, _TABLE_WIDTH_MINIMUM))
+
+
+def _fleets(options: argparse.Namespace) -> None:
+    if options.smoke:
+        options.rounds, options.sizes = 1, [40]
+    results = measure_fleets(options.sizes, options.rounds, _print_progress)
+    print_fleets(results, _console())
+    if options.json:
+        found = fleets_as_json(results, machine())
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    asyncio.run(_steps(_parser().parse_args(arguments)))
+    options = _parser().parse_args(arguments)
+    if options.bench == "fleets":
+        _fleets(options)
+    else:
+        asyncio.run(_steps(options))
 
 
 if __name__ == "__main__":

@@ -26,12 +26,7 @@ def conditions(server: Path) -> dict[str, Any]:
     ``server`` is the server's executable.
     """
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "system": f"{platform.system()} {platform.release()}",
-        },
+        **machine(),
         "versions": {
             "python": platform.python_version(),
             "server": _server_version(server),
@@ -42,6 +37,18 @@ def conditions(server: Path) -> dict[str, Any]:
             "sqlite_pragmas": dict(SQLITE_PRAGMAS),
         },
         "bare_window": WINDOW_SIZE,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Return when, and on which machine, the measurement is made."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "system": f"{platform.system()} {platform.release()}",
+        },
     }
 
 

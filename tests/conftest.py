@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--soak-clocks",
         action="store_true",
-        help="the soak test's clocks jump by an hour (with Debian's libfaketime)",
+        help="the soak test's clocks jump by an hour (needs a C compiler, cc)",
     )
     parser.addoption(
         "--fuzz-inputs", type=int, default=320, help="malformed inputs to workflows (default: 320)"

@@ -2,7 +2,7 @@
 
 ``--soak-seed N`` decides what is done, and in which order; ``--soak-minutes M`` how long it takes
 in all. With ``--soak-networks`` connections to the server misbehave, and with ``--soak-clocks`` the
-clocks of agents and the worker jump; both make it slower. When exactly a command meets a kill
+clocks of agents and the worker jump. When exactly a command meets a kill
 depends on the machine, so a seed that failed may pass the next time: the failure has the timeline
 and the state of everything, and says where the histories are.
 """

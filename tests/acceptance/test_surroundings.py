@@ -9,6 +9,7 @@ from acceptance import real_tasks
 from acceptance.clock import can_jump
 from acceptance.cluster import Cluster, Machine, running_cluster
 from temporal_plans.domain.cluster.agents import AgentState
+from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.pools import PoolStatus
 
 POOL = '{"check-owners-every": "5s", "grace": "1s", "heartbeat": "2s", "give-up": "60s"}'
@@ -20,15 +21,17 @@ pods:
     count: 2
     placement: '[["hostname", "MAX_PER", "1"]]'
     tasks:
-      server: {goal: RUNNING, cmd: "while true; do sleep 1; done", cpus: 0.1, memory: 32}
+      server: {goal: RUNNING, cmd: "while true; do sleep 1; done", cpus: 0.1, memory: 32,
+               readiness-check: {cmd: "true", interval: 1, delay: 1, timeout: 5}}
 """
 HOUR = 3600
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def shop() -> AsyncIterator[Cluster]:
+    """One for both tests, which leave it whole."""
     machines = (Machine("one", "one.example"), Machine("two", "two.example"))
-    async with running_cluster(machines, pool=POOL, networks=True, clocks=True) as cluster:
+    async with running_cluster(machines, pool=POOL, networks=True, clocks=can_jump()) as cluster:
         file = cluster.directory / "shop.yml"
         file.write_text(SERVICE)
         await cluster.plan("deploy", str(file), "--wait", limit=120)
@@ -73,7 +76,7 @@ async def test_tasks_outlive_a_network_that_fails_in_every_way(shop: Cluster) ->
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.skipif(not can_jump(), reason="needs Debian's package libfaketime")
+@pytest.mark.skipif(not can_jump(), reason="needs a C compiler, cc")
 async def test_tasks_are_recovered_whatever_the_clocks_say(shop: Cluster) -> None:
     for agent, worker in ((HOUR, -HOUR), (-HOUR, HOUR)):
         shop.clocks["one"].set(agent)
@@ -82,6 +85,7 @@ async def test_tasks_are_recovered_whatever_the_clocks_say(shop: Cluster) -> Non
         for task in running:
             real_tasks.kill(task, shop.work_dirs)
         await _until_alone(shop, running)
+        await shop.until_status("shop/recovery", Status.COMPLETE)  # also ready
         running = set(shop.running())
         await shop.agents["one"].kill()
         await shop.agents["one"].start()

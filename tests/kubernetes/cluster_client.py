@@ -91,6 +91,12 @@ class ClusterClient:
         resource = await self._resource(version, kind)
         await resource.delete(name=name, namespace=namespace, propagation_policy="Background")
 
+    async def token(self, namespace: str, account: str) -> str:
+        """Return a token of a service account."""
+        request: Any = {"spec": {"expirationSeconds": 3600}}
+        create: Any = CoreV1Api(self._api).create_namespaced_service_account_token
+        return str((await create(account, namespace, request)).status.token)
+
     async def execute(self, namespace: str, pod: str, *command: str) -> Executed:
         """Run a command in the only container of a pod, to its end."""
         streams = {STDOUT_CHANNEL: b"", STDERR_CHANNEL: b"", ERROR_CHANNEL: b""}

@@ -35,12 +35,16 @@ class Credentials:
 
     def kubeconfig(self, user: str) -> Path:
         """Write the kubeconfig of a user of ``TOKENS`` and return its file."""
+        return self.kubeconfig_of(user, _token(user))
+
+    def kubeconfig_of(self, user: str, token: str) -> Path:
+        """Write a kubeconfig with a token and return its file."""
         cluster = {"server": self._server, "certificate-authority": str(self.authority)}
         content = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "tests", "cluster": cluster}],
-            "users": [{"name": user, "user": {"token": _token(user)}}],
+            "users": [{"name": user, "user": {"token": token}}],
             "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": user}}],
             "current-context": "tests",
         }

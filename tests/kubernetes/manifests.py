@@ -8,6 +8,27 @@ from kubernetes.stages import LABEL, PodFate
 _CONTAINERS = [{"name": "main", "image": "example/main:1"}]
 
 
+DEFINITION: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "things.tests.example"},
+    "spec": {
+        "group": "tests.example",
+        "scope": "Namespaced",
+        "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}
+"""The kind ``Thing`` of ``tests.example/v1``, in namespaces."""
+
+
 def pod(name: str, fate: PodFate | None = None) -> Object:
     """A bare pod of one container."""
     metadata = {"name": name, "labels": _labels(name, fate)}

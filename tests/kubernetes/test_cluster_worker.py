@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -124,13 +124,17 @@ async def test_a_cancelled_step_ends_soon(
     assert time.monotonic() - began < 6, "the SDK would hold heartbeats back for 8 s"
 
 
-async def test_a_step_of_a_worker_that_was_killed_is_executed_by_the_next(
-    client: Client, worker: Program, namespace: Namespace
+@pytest.mark.parametrize("end", [Program.kill, Program.stop])
+async def test_a_step_of_a_worker_that_has_ended_is_executed_by_the_next(
+    client: Client,
+    worker: Program,
+    namespace: Namespace,
+    end: Callable[[Program], Awaitable[None]],
 ) -> None:
     objects = [config_map(f"settings-{number}") for number in range(100)]
     handle = await owner(client, namespace, *objects)
     await namespace.until("v1", "ConfigMap", "settings-10", bool)
-    await worker.kill()
+    await end(worker)
     await worker.start()
     assert (await handle.result()).outcome is TasksOutcome.DONE
     found = await namespace.cluster.list("v1", "ConfigMap", namespace.name, "kudo.dev/instance=one")

@@ -3,7 +3,7 @@
 import pytest
 
 from kubernetes.control_plane import ControlPlane
-from kubernetes.manifests import config_map, deployment, job, stateful_set
+from kubernetes.manifests import DEFINITION, config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
 from kubernetes.stages import PodFate
 from pauses import until
@@ -100,26 +100,6 @@ def _thing(namespace: Namespace) -> Object:
     """An object of a kind that the cluster does not have."""
     manifest = {"apiVersion": "tests.example/v1", "kind": "Thing", "metadata": {"name": "it"}}
     return placed(namespace, manifest)
-
-
-DEFINITION: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.tests.example"},
-    "spec": {
-        "group": "tests.example",
-        "scope": "Namespaced",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object"}},
-            }
-        ],
-    },
-}
 
 
 async def test_a_kind_is_known_once_it_is_defined(own: Cluster, namespace: Namespace) -> None:

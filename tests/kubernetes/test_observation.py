@@ -1,6 +1,7 @@
 """What is seen of the objects of an installation on a real API server, and what explains it."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,9 @@ from kubernetes.manifests import config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
 from kubernetes.stages import PodFate
 from pauses import until
+from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
+from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.kubernetes.errors import ClusterError
 from temporal_plans.activities.mechanics.secrets import SecretLookup
 from temporal_plans.activities.packages.observation import ObservationActivities
@@ -27,6 +30,8 @@ from temporal_plans.messages.packages import (
     LookAtObjects,
     ObjectsReport,
 )
+
+NONE = SecretLookup([])
 
 
 class _Secrets:
@@ -172,7 +177,7 @@ async def test_pages(own: Cluster, namespace: Namespace) -> None:
         ObjectRef(api_version="v1", kind="ConfigMap", namespace=namespace.name, name=f"no-{number}")
         for number in range(LOOK_LIMIT + 5)
     ]
-    activities = ObservationActivities(client_with(package, refs), lending(own), SecretLookup([]))
+    activities = ObservationActivities(client_with(package, refs), lending(own), NONE)
     order = LookAtObjects(owner="service/web", package=package)
     page = await activities.look_at_objects(order)
     assert (page.total, page.looked, page.following) == (LOOK_LIMIT + 5, LOOK_LIMIT, LOOK_LIMIT)
@@ -319,18 +324,23 @@ async def test_other_refusals(
     await own.merge(kept, {"metadata": {"finalizers": []}})
 
 
-async def test_credentials_that_have_expired(watched: Watched, control_plane: ControlPlane) -> None:
-    await watched.apply(config_map("settings"))
-    api = watched.own._dynamic.client
-    valid = dict(api.configuration.api_key)
-    api.configuration.api_key = {"BearerToken": "Bearer expired"}
-    try:
-        problem = (await watched.look()).problem
-    finally:
-        api.configuration.api_key = valid
-    explained = cause_of_refusal(problem)
-    assert explained is not None, problem
-    assert explained.cause is ObjectCause.CREDENTIALS
+async def test_credentials_that_have_expired(
+    watched: Watched, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """The worker reads its kubeconfig again: a token that was renewed there is taken at once."""
+    valid = control_plane.credentials.kubeconfig("admin").read_text()
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(valid)
+    order = LookAtObjects(owner="service/web", package=watched.package)
+    async with ClusterConnection(ClusterAccess("tests", kubeconfig)) as connection:
+        activities = ObservationActivities(client_of(watched.package, []), connection.use, NONE)
+        kubeconfig.write_text(valid.replace("admin-token", "expired-token"))
+        problem = (await activities.look_at_objects(order)).problem
+        explained = cause_of_refusal(problem)
+        assert explained is not None, problem
+        assert explained.cause is ObjectCause.CREDENTIALS
+        kubeconfig.write_text(valid)
+        assert (await activities.look_at_objects(order)).problem == ""
 
 
 async def test_a_worker_that_may_not_read(

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -65,7 +65,7 @@ async def test_a_missing_namespace_is_an_error(connection: ClusterConnection) ->
 
 
 @asynccontextmanager
-async def webhook(namespace: Namespace) -> AsyncIterator[Object]:
+async def webhook(namespace: Namespace) -> AsyncGenerator[Object]:
     """A webhook that refuses ConfigMaps of a namespace; the value is its configuration."""
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -252,5 +252,6 @@ async def test_developers_have_kinds_of_their_own(
     assert failed(bad, TasksOutcome.RETRY) == "LookupError: no such greeting"
     unknown = await steps.execute(steps.order([task("Sing")], {}))
     assert failed(unknown) == (
-        "no kind of task 'Sing'; this cluster's worker has Apply, Delete, Dummy, Greet, Toggle"
+        "no kind of task 'Sing'; this cluster's worker has Apply, Delete, Dummy, Greet, "
+        "KudoOperator, Pipe, Toggle"
     )

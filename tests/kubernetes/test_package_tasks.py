@@ -344,3 +344,74 @@ async def test_pods_are_replaced_when_what_they_read_changes(
     first = await hash_with(config_map("settings", key="1"))
     assert await hash_with() == first, "the same as it is in the cluster"
     assert await hash_with(config_map("settings", key="2")) != first
+
+
+# --- kinds ----------------------------------------------------------------------------------------
+
+
+def definition(group: str) -> Object:
+    """A definition as packages of those years write it."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1beta1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{group}"},
+        "spec": {
+            "group": group,
+            "version": "v1",
+            "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
+            "additionalPrinterColumns": [{"name": "A", "type": "string", "JSONPath": ".spec.a"}],
+        },
+    }
+
+
+async def test_a_kind_is_known_in_the_step_after_its_definition(
+    steps: Steps, namespace: Namespace
+) -> None:
+    """Both in one step can't be: what is not known can't be prepared."""
+    group = f"{namespace.name}.example"
+    thing = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "it"}}
+    both = await steps.execute(steps.apply(definition(group), thing))
+    assert "apply its CustomResourceDefinition in an earlier step" in failed(both)
+    assert await ended(steps, steps.apply(definition(group))) == DONE
+    assert await ended(steps, steps.apply({**thing, "spec": {"a": "1"}})) == DONE
+    live = await namespace.until(f"{group}/v1", "Thing", "it", bool)
+    assert live["spec"] == {"a": "1"}
+    deleting = steps.order(
+        [task("Delete", resources=["all.yaml"])], {"all.yaml": [thing, definition(group)]}
+    )
+    assert await ended(steps, deleting) == DONE
+    assert await ended(steps, deleting) == DONE, "also when its kind is gone"
+
+
+async def test_versions_that_clusters_no_longer_have_are_raised(steps: Steps) -> None:
+    rbac = "rbac.authorization.k8s.io/v1beta1"
+    role: Object = {"apiVersion": rbac, "kind": "Role", "metadata": {"name": "it"}, "rules": []}
+    budget: Object = {
+        "apiVersion": "policy/v1beta1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "it"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "it"}}},
+    }
+    assert await ended(steps, steps.apply(role, budget)) == DONE
+    assert [one.api_version for one in steps.owner.recorded[-1].objects] == [
+        "v1",
+        "rbac.authorization.k8s.io/v1",
+        "policy/v1",
+    ]
+
+
+async def test_an_object_of_the_cluster_has_no_owner(steps: Steps, namespace: Namespace) -> None:
+    role: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": namespace.name, "namespace": "elsewhere"},
+        "rules": [],
+    }
+    assert await steps.execute(steps.apply(role)) == DONE
+    live = await namespace.cluster.get(role["apiVersion"], "ClusterRole", namespace.name)
+    assert live is not None
+    assert live["metadata"]["labels"]["kudo.dev/instance"] == "one"
+    assert "ownerReferences" not in live["metadata"]
+    order = steps.order([task("Delete", resources=["all.yaml"])], {"all.yaml": [role]})
+    assert await ended(steps, order) == DONE

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 import pytest
+from temporalio.testing import ActivityEnvironment
 
 from kubernetes.control_plane import ControlPlane
 from kubernetes.namespaces import Namespace
@@ -14,6 +15,7 @@ from kubernetes.stages import LABEL, PodFate
 from pauses import until
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
+from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 from temporal_plans.messages.packages import TasksInput, TasksOutcome, TasksResult
 
 DONE = TasksResult(outcome=TasksOutcome.DONE, done=("task",))
@@ -195,20 +197,42 @@ async def _killed_once(pipes: Pipes, number: int, moment: str, instance: str) ->
     assert again == versions, instance
 
 
-async def test_files_of_another_pod_are_not_kept_beside_those_of_the_first(pipes: Pipes) -> None:
-    """Another execution has made all meanwhile, and deleted the pod: this one made a second."""
-    order = pipes.order()
-    pipes.making.killed_at = (1, "before")
-    with pytest.raises(Killed):
-        await pipes.execute(order)
-    pipes.making.killed_at = None
+async def test_an_execution_that_was_overtaken_keeps_what_the_other_made(pipes: Pipes) -> None:
+    """A frozen worker goes on: its pod was lost meanwhile, and another one made the files again."""
+    order, frozen = pipes.order(), pipes.making.seams
+    kept: list[str] = []
+
+    async def overtake() -> None:
+        pipes.making.meanwhile, pipes.making.seams = None, []
+        pipes.steps.environment = ActivityEnvironment()
+        pod = "one.deploy.phase.step.task.pipepod"
+        await pipes.namespace.cluster.delete("v1", "Pod", pod, pipes.namespace.name)
+        await pipes.until_without_pod()
+        assert await pipes.execute(order) == DONE
+        kept.append(await pipes.password())
+
+    pipes.making.meanwhile = overtake
+    assert (await pipes.steps.execute(order)).outcome is TasksOutcome.DONE
+    assert frozen == ["apply ConfigMap", "apply Pod", *["stat", "tar"] * 3, "delete Pod"]
+    assert kept == [await pipes.password()]
+
+
+async def test_files_of_a_pod_that_was_replaced_are_not_kept(pipes: Pipes) -> None:
+    """Some may be of the one, and some of the other."""
+    order, frozen = pipes.order(), pipes.making.seams
+
+    async def overtake() -> None:
+        pipes.making.after_reading, pipes.making.seams = None, []
+        pod = "one.deploy.phase.step.task.pipepod"
+        await pipes.namespace.cluster.delete("v1", "Pod", pod, pipes.namespace.name)
+        await pipes.until_without_pod()
+
+    pipes.making.after_reading = overtake
+    result = await pipes.steps.execute(order)
+    assert result.outcome is TasksOutcome.RETRY
+    assert result.reason.endswith("pipepod: it was replaced while its files were read")
+    assert frozen[-1] == "tar"
     assert await pipes.execute(order) == DONE
-    made = await pipes.password()
-    await pipes.until_without_pod()
-    applied = await pipes.namespace.cluster.list("v1", "Secret", pipes.namespace.name)
-    assert await pipes.execute(order) == DONE
-    assert await pipes.password() == made
-    assert await pipes.namespace.cluster.list("v1", "Secret", pipes.namespace.name) == applied
 
 
 @pytest.mark.parametrize(
@@ -261,7 +285,7 @@ async def test_a_file_of_the_largest_size_is_kept(pipes: Pipes) -> None:
 
 
 async def test_a_pod_that_is_no_pipe_is_refused(pipes: Pipes) -> None:
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"containers": [{}]}}
+    pod: Object = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": ["main"]}}
     result = await pipes.execute(pipes.order(pod=pod))
     assert result.outcome is TasksOutcome.FAILED
     assert result.reason.startswith(
@@ -280,6 +304,27 @@ async def test_a_pod_that_hangs_is_waited_for(pipes: Pipes) -> None:
     reason = f"{pod}: the pod is Pending and not ready: waiter: ContainerCreating"
     assert result.reason == reason
     assert str(result.about) == pod
+
+
+@pytest.mark.parametrize(
+    ("environ", "image"),
+    [
+        ({}, "busybox"),
+        ({"TEMPORAL_PLANS_PIPE_IMAGE": "registry.example/busybox:1"}, "registry.example/busybox:1"),
+    ],
+)
+async def test_the_image_of_the_waiting_container_is_the_workers(
+    pipes: Pipes, environ: dict[str, str], image: str
+) -> None:
+    pipes.steps = Steps(
+        cast(ClusterConnection, pipes.making),
+        pipes.namespace.name,
+        kinds={"Pipe": pipe_kind(environ)},
+    )
+    await pipes.steps.execute(pipes.order(fate=PodFate.HANG))
+    pod = await pipes.pod()
+    assert pod is not None
+    assert [one["image"] for one in pod["spec"]["containers"]] == [image]
 
 
 async def test_a_pod_that_crashes_is_given_up(pipes: Pipes) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kubernetes.control_plane import ControlPlane
 from kubernetes.installations import apply, client_of, lending, package_in
-from kubernetes.manifests import config_map, deployment, stateful_set
+from kubernetes.manifests import DEFINITION, config_map, deployment, stateful_set
 from kubernetes.namespaces import Namespace
 from pauses import until
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
@@ -101,6 +101,32 @@ async def test_a_finalizer_is_named_and_holds_the_anchor(
     assert await namespace.cluster.get("v1", "ConfigMap", "web-anchor", namespace.name)
     await own.merge(objects[0], {"metadata": {"finalizers": []}})
     await remove(own, order.but(shown=reason), objects)
+
+
+async def test_a_custom_resource_goes_before_what_was_applied_before_it(
+    own: Cluster, namespace: Namespace
+) -> None:
+    """Its controller may be among that, and its finalizers wait for the controller."""
+    package = package_in(namespace)
+    thing: Object = {
+        "apiVersion": "tests.example/v1",
+        "kind": "Thing",
+        "metadata": {"name": "it", "finalizers": ["tests.example/keep"]},
+    }
+    before = await apply(own, package, [config_map("settings"), DEFINITION])
+    await until(lambda: own.namespaced(thing), lambda found: found is not None)
+    objects = before + await apply(own, package, [thing])
+    order = RemovalInput(owner="service/web", package=package)
+
+    result = await removal(own, order, objects).remove_instance(order)
+
+    assert result.reason == (
+        "Thing it is being deleted: its finalizers are not removed: tests.example/keep"
+    )
+    assert [bool(await own.get(one)) for one in before] == [True, True]
+    await own.merge(objects[-1], {"metadata": {"finalizers": []}})
+    await remove(own, order, objects)
+    assert [await own.get(one) for one in before] == [None, None]
 
 
 async def test_a_refused_deletion_is_tried_again(

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from builders.contents import MemoryContents
-from temporal_plans.client.errors import AgentUnreachable, Unreadable
+from temporal_plans.client.errors import AgentUnreachable, ClusterUnreachable, Unreadable
 from temporal_plans.client.temporal.gateway import (
     Ended,
     Execution,
@@ -229,6 +229,21 @@ class FakeGateway:
         self.told.append(Call(queue, activity, argument))
         return _given(self.queues[queue].pop(0), result)
 
+    async def ask_cluster(
+        self,
+        cluster: str,
+        activity: str,
+        argument: BaseModel,
+        result: type[Model],
+        *,
+        timeout: timedelta,
+    ) -> Model:
+        queue = f"kubernetes/{cluster}"
+        if not self.queues.get(queue):
+            raise ClusterUnreachable(cluster, timeout.total_seconds())
+        self.told.append(Call(queue, activity, argument))
+        return _given(self.queues[queue].pop(0), result)
+
     async def pending_work(
         self, workflow_ids: Sequence[str]
     ) -> Mapping[str, Sequence[PendingWork]]:
@@ -258,7 +273,9 @@ def _given(answer: Answer | None, kind: type[Model]) -> Model:
         raise answer
     if answer is None:
         raise Unreadable("the fake has no answer")
-    if isinstance(answer, OwnerStatus) and kind is CommonStatus:  # as it is read from its JSON
+    if isinstance(answer, OwnerStatus) and issubclass(
+        kind, CommonStatus
+    ):  # as it is read from its JSON
         return kind.model_validate(answer.model_dump(mode="json"))
     assert isinstance(answer, kind)
     return answer

@@ -16,6 +16,8 @@ from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.messages.packages import (
     LookAtObjects,
     ObjectsReport,
+    Preparation,
+    PrepareInstallation,
     Recorded,
     RecordObjects,
     RemovalInput,
@@ -40,6 +42,7 @@ class ScriptedCluster:
     removed: list[RemovalInput] = field(default_factory=list[RemovalInput])
     report: ObjectsReport = field(default_factory=ObjectsReport)
     looks: int = 0
+    preparations: list[Preparation] = field(default_factory=list[Preparation])
 
     @activity.defn(name="run_package_tasks")
     async def run_package_tasks(self, input: TasksInput) -> TasksResult:
@@ -66,10 +69,18 @@ class ScriptedCluster:
         )
         return answer
 
+    @activity.defn(name="prepare_installation")
+    async def prepare_installation(self, order: PrepareInstallation) -> Preparation:
+        return self.preparations.pop(0) if self.preparations else Preparation()
+
     @activity.defn(name="look_at_objects")
     async def look_at_objects(self, order: LookAtObjects) -> ObjectsReport:
         self.looks += 1
         return self.report
+
+    @activity.defn(name="remove_services")
+    async def remove_services(self, input: RemovalInput) -> TasksResult:
+        return TasksResult(outcome=TasksOutcome.DONE)
 
     @activity.defn(name="remove_instance")
     async def remove_instance(self, input: RemovalInput) -> TasksResult:
@@ -92,7 +103,9 @@ async def scripted_cluster(client: Client) -> AsyncGenerator[ScriptedCluster]:
         task_queue=cluster_queue(cluster.name),
         activities=[
             cluster.run_package_tasks,
+            cluster.prepare_installation,
             cluster.look_at_objects,
+            cluster.remove_services,
             cluster.remove_instance,
         ],
     ):

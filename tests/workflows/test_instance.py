@@ -19,7 +19,7 @@ from temporal_plans.domain.packages.object_report import ObjectReport, ObjectSta
 from temporal_plans.domain.packages.readiness import ReadyReason
 from temporal_plans.domain.plans.commands import Command, Outcome, Result
 from temporal_plans.domain.plans.status import Status
-from temporal_plans.domain.values.refusal import Code
+from temporal_plans.domain.values.refusal import Code, Reason
 from temporal_plans.loading.packages.archive import write_archive
 from temporal_plans.loading.packages.reader import read_files
 from temporal_plans.messages.contents import ContentStatus, content_id
@@ -31,6 +31,7 @@ from temporal_plans.messages.packages import (
     ObjectsReport,
     PackageDeployResult,
     PackagePreview,
+    Preparation,
     RecordObjects,
     TasksOutcome,
     TasksResult,
@@ -419,3 +420,14 @@ async def test_it_looks_at_its_objects_when_a_plan_has_ended(
     await store.start("backup")
     await until(reason, lambda found: found is ReadyReason.RESOURCES_READY)
     assert cluster.looks == 2
+
+
+async def test_a_step_begins_when_its_cluster_is_ready(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    old = Reason(field="cluster", problem="is too old", value="v1.20.0")
+    cluster.preparations = [Preparation(waits_for="not yet"), Preparation(problems=(old,))]
+    await store.install()
+    await store.reached("deploy", Status.ERROR)
+    assert cluster.begun == []
+    assert "is too old" in " ".join((await store.view("deploy")).phases[0].steps[0].errors)

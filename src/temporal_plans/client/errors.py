@@ -15,7 +15,8 @@ PlansError
  ├─ Unreadable              the workflow can't answer: it failed before it began
  ├─ WorkerUnreachable       no worker takes the workflow's tasks
  │   └─ StandsStill         workers take them, and fail
- └─ AgentUnreachable        no agent takes the activity
+ ├─ AgentUnreachable        no agent takes the activity
+└─ ClusterUnreachable      no worker of the cluster takes the activity
 
 ``client.temporal.connection.ServerUnreachableError`` and ``AnswerLostError`` are not in this tree:
 they concern the server. After the latter the command may have been carried out.
@@ -170,10 +171,21 @@ class AgentUnreachable(PlansError):
         )
 
 
+class ClusterUnreachable(PlansError):
+    """No worker of the cluster took an activity in time."""
+
+    def __init__(self, cluster: str, seconds: float) -> None:
+        super().__init__(
+            f"no worker of cluster {cluster!r} answered within {seconds:g} s; start one with "
+            f"`temporal plan worker --kubernetes {cluster}`, or look at its log"
+        )
+
+
 __all__ = [
     "AgentNotFound",
     "AgentUnreachable",
     "Ambiguous",
+    "ClusterUnreachable",
     "NotFound",
     "PlanNotFound",
     "PlansError",

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from temporal_plans.domain.fleets.decisions import DecideResult
+from temporal_plans.domain.fleets.results import DecideResult
 from temporal_plans.domain.kinds import WRITTEN
 from temporal_plans.domain.kinds.work import Work
 from temporal_plans.domain.plans.plan import PlanSpec

@@ -8,8 +8,10 @@ from pydantic import AwareDatetime, Field
 from temporal_plans.domain.packages.changes import Change, ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.dependencies import KeptHash
+from temporal_plans.domain.packages.installation import Installation
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.left_instances import Adoption, LeftInstance, LeftPackage
+from temporal_plans.domain.packages.object_preview import ObjectPreview, PreviewAction
 from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
 from temporal_plans.domain.packages.readiness import Readiness
 from temporal_plans.domain.plans.backoff import Backoff
@@ -21,6 +23,10 @@ from temporal_plans.messages.owners import DeployAnswer, OwnerState, OwnerStatus
 
 OBJECTS_LIMIT = 10_000
 """Objects of an instance; the Instance carries their identities."""
+
+
+SERVICES_LIMIT = 100
+"""Services of nested packages that an instance may have."""
 
 
 def cluster_queue(cluster: str) -> str:
@@ -48,11 +54,15 @@ class InstalledPackage(CompressibleValue):
 
 class PackageRun(CompactValue):
     """The owner's part in the context of an instance's plan (``OwnerContext.part``): the package,
-    and ``uid``, which identifies this run of the plan in the annotations of objects. ``hashes`` are
-    those that a former controller wrote."""
+    ``uid``, which identifies this run of the plan in the annotations of objects, and what has to be
+    so before a step begins, as in PrepareInstallation. ``hashes`` are those that a former
+    controller wrote."""
 
     package: InstalledPackage
     uid: str
+    kubernetes_version: str = Field(default="", max_length=300)
+    namespace_manifest: str = Field(default="", max_length=4000)
+    create_namespace: bool = False
     hashes: tuple[KeptHash, ...] = ()
 
 
@@ -100,11 +110,13 @@ class TasksResult(CompressibleValue):
 
 class RecordObjects(CompressibleValue):
     """Argument of the Instance's update ``record_objects``: a run of a plan is about to apply
-    these. Refused when that run is over, so that nothing is applied by it any more. Idempotent."""
+    these, and to deploy the ``services`` of nested packages. Refused when that run is over, so that
+    nothing is applied by it any more. Idempotent."""
 
     plan: str
     uid: str
     objects: tuple[ObjectRef, ...] = Field(max_length=OBJECTS_LIMIT)
+    services: tuple[Name, ...] = Field(default=(), max_length=SERVICES_LIMIT)
 
 
 class PrepareInstallation(CompressibleValue):
@@ -185,6 +197,33 @@ class ObjectsReport(CompressibleValue):
         return not self.problem and not any(self.counts.get(state) for state in bad)
 
 
+PREVIEW_LIMIT, PREVIEW_FIELDS_LIMIT = 500, 2000
+"""Objects of one preview, and fields of all of them."""
+
+
+class PreviewObjects(CompressibleValue):
+    """Input of the activity ``preview_objects``, on the queue of the package's cluster: what would
+    ``plan`` change, if ``after`` were installed in the place of ``before`` (None at the first
+    installation)."""
+
+    before: InstalledPackage | None = None
+    after: InstalledPackage
+    plan: Name
+
+
+class ObjectsPreview(CompressibleValue):
+    """Result of ``preview_objects``: the objects of the plan in the order of its steps, those that
+    do not change last where there are too many. ``counts`` are of all by action. ``notes`` name
+    what can't be foreseen, ``problems`` what keeps templates from being rendered. ``problem`` is
+    why there is no preview: then the rest says nothing."""
+
+    objects: tuple[ObjectPreview, ...] = Field(default=(), max_length=PREVIEW_LIMIT)
+    counts: dict[PreviewAction, int] = {}
+    notes: tuple[str, ...] = Field(default=(), max_length=50)
+    problems: tuple[str, ...] = Field(default=(), max_length=50)
+    problem: str = Field(default="", max_length=2000)
+
+
 class Observation(CompressibleValue):
     """What an Instance has seen of its objects: those that are notable, and when."""
 
@@ -250,15 +289,17 @@ class Adopted(CompactValue):
 class InstanceInput(CompressibleValue):
     """Input of the Instance workflow, and argument of its update ``deploy`` and query ``preview``.
 
-    ``change`` is what is to be installed, or is to be different; ``by`` and ``reason`` are kept
-    with the configuration. With ``adopted`` it is in the cluster already: no plan starts at the
-    installation. One that is installed refuses it. ``state`` is the engine's own, and so is
+    ``change`` is what is to be installed, or is to be different; ``parent`` is the service whose
+    package this one is nested in, and that installs it, empty without one; ``by`` and ``reason``
+    are kept with the configuration. With ``adopted`` it is in the cluster already: no plan starts
+    at the installation. One that is installed refuses it. ``state`` is the engine's own, and so is
     ``history_limit``.
     """
 
     content: Literal["package"] = "package"
     name: Name
     change: ChangeRequest = ChangeRequest()
+    parent: Name = ""
     backoff: Backoff = Backoff()
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
@@ -272,9 +313,10 @@ class InstanceState(CompactValue):
 
     ``uids`` are the ids of the newest runs of its plans, by plan; ``inventory`` are the objects
     that it has in its cluster, in the order in which they were first applied; ``hashes`` are those
-    that a former controller wrote; ``held`` are the digests that it holds in the content store;
-    ``rejected`` are the reasons for which the newest configuration was refused; ``seen`` is what
-    it saw of its objects last; ``volumes`` and ``force`` are those of the request to uninstall it.
+    that a former controller wrote; ``services`` are those of nested packages, in the order of their
+    installation; ``held`` are the digests that it holds in the content store; ``rejected`` are the
+    reasons for which the newest configuration was refused; ``seen`` is what it saw of its objects
+    last; ``volumes`` and ``force`` are those of the request to uninstall it.
     """
 
     owner: OwnerState = OwnerState()
@@ -283,6 +325,7 @@ class InstanceState(CompactValue):
     uids: dict[str, str] = {}
     inventory: tuple[ObjectRef, ...] = ()
     hashes: tuple[KeptHash, ...] = ()
+    services: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
     seen: Observation | None = None
@@ -295,6 +338,7 @@ class InstanceStatus(OwnerStatus):
     """Answer of the Instance's query ``status``. ``version`` is that of the package, as people read
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
     of all plans that people may start; those that never ran have records with the run 0.
+    ``parent`` and ``services`` are those of nested packages.
     ``seen`` is what was seen of its objects last, while no plan ran; ``uids`` are the ids of the
     newest runs by plan, as objects have them in their annotations."""
 
@@ -305,6 +349,8 @@ class InstanceStatus(OwnerStatus):
     cluster: str
     namespace: str
     objects: int = 0
+    parent: str = ""
+    services: tuple[str, ...] = ()
     startable: tuple[str, ...] = ()
     readiness: Readiness | None = None
     seen: Observation | None = None
@@ -339,10 +385,11 @@ class PackageConfigurations(CompressibleValue):
 
 class Inventory(CompressibleValue):
     """Answer of the Instance's query ``inventory``: the objects that it has in its cluster, in the
-    order in which they were first applied."""
+    order in which they were first applied, and the services of nested packages."""
 
     package: InstalledPackage
     objects: tuple[ObjectRef, ...] = ()
+    services: tuple[str, ...] = ()
 
 
 class LookRequest(CompactValue):
@@ -350,3 +397,16 @@ class LookRequest(CompactValue):
     number ``first`` on. The answer is an ObjectsReport."""
 
     first: int = Field(default=0, ge=0, le=OBJECTS_LIMIT)
+
+
+def installed_package(name: str, installation: Installation) -> InstalledPackage:
+    """Return what the activities of the cluster need of an installation."""
+    return InstalledPackage(
+        service=name,
+        instance=installation.instance,
+        cluster=installation.cluster,
+        namespace=installation.namespace,
+        content=installation.package.content,
+        given=installation.given,
+        secrets=installation.secrets,
+    )

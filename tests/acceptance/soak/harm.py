@@ -132,8 +132,10 @@ class Harm:
                 if isinstance(member, Program) and name not in self._away and not member.alive:
                     last = member.log.read_text(errors="replace").strip().splitlines()[-1:]
                     self._ledger.tell(f"{name} ended by itself: {' '.join(last)[:100]}")
+                    self._away.add(name)  # until it runs, nobody else may kill or start it
                     await member.start()
                     self._back[name] = time.monotonic()
+                    self._away.discard(name)
 
     def _outage(self, name: str, seconds: float) -> None:
         if name not in self._away:

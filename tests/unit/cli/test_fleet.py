@@ -1,17 +1,19 @@
 """`temporal plan fleet decide` and `fleet simulate`, and the scenario files among the examples."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from repository import ROOT
-from temporal_plans.domain.fleets.decisions import DecideResult
+from temporal_plans.domain.fleets.results import DecideResult
 from temporal_plans.loading.schema import json_schema
 from unit.cli.kit import Run
 
-EXAMPLES = sorted((ROOT / "examples" / "fleets").glob("*.yml"))
+FOLDER = ROOT / "examples" / "fleets"
+EXAMPLES = sorted([*FOLDER.glob("*.yml"), *FOLDER.glob("defaults/*.yml")])
 WINDOWS = ROOT / "examples" / "fleets" / "windows.yml"
 SIMULATION = ROOT / "examples" / "fleets" / "simulation" / "fleet.yml"
 
@@ -139,10 +141,28 @@ def test_a_documented_command_runs(run: Run, monkeypatch: pytest.MonkeyPatch, li
     assert run(*line.split()).code == 0
 
 
-def test_the_documented_table_is_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    printed = run(*DOCUMENTED[0].split()).out
-    assert (
-        f"$ temporal plan {DOCUMENTED[0]}\n{printed}```"
-        in (ROOT / "docs" / "fleets.md").read_text()
+BLOCKS = [
+    block
+    for block in re.findall(
+        r"^```console\n(\$ temporal plan fleet .*?)^```",
+        (ROOT / "docs" / "fleets.md").read_text(),
+        re.MULTILINE | re.DOTALL,
     )
+    if block.count("\n") > 1
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_what_is_documented_is_what_is_printed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, block: str
+) -> None:
+    """A line of `…` stands for lines that are left out."""
+    monkeypatch.chdir(ROOT)
+    command, _, shown = block.partition("\n")
+    printed = run(*command.removeprefix("$ temporal plan ").split()).out
+    pattern = ".*\n".join(re.escape(part) for part in shown.split("…\n"))
+    assert re.fullmatch(pattern.replace(".*\n", "(?s:.*)"), printed)
+
+
+def test_blocks_are_documented() -> None:
+    assert len(BLOCKS) >= 3

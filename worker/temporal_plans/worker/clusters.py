@@ -1,5 +1,6 @@
 """The clusters that the workers of a process reach, each on a queue of its own."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -76,21 +77,29 @@ def cluster_activities(
     from temporal_plans.activities.packages.observation import ObservationActivities
     from temporal_plans.activities.packages.package_cache import PackageCache
     from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
+    from temporal_plans.activities.packages.preview import PreviewActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
+    from temporal_plans.activities.packages.service_removal import ServiceRemovalActivities
     from temporal_plans.activities.packages.takeover import TakeoverActivities
+    from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 
     contents = content_store(client)
-    tasks = PackageTaskActivities(client, contents, connection, secrets, kinds)
-    installation = InstallationActivities(connection.use, PackageCache(contents).get)
+    own: Mapping[str, TaskKind] = {"Pipe": pipe_kind(os.environ)}
+    tasks = PackageTaskActivities(client, contents, connection, secrets, {**kinds, **own})
+    load = PackageCache(contents).get
+    installation = InstallationActivities(connection.use, load)
     removal = RemovalActivities(client, connection.use)
     observation = ObservationActivities(client, connection.use, secrets)
-    takeover = TakeoverActivities(client, connection.use, PackageCache(contents).get)
+    takeover = TakeoverActivities(client, connection.use, load)
+    preview = PreviewActivities(client, load, connection.use, secrets)
     return [
         tasks.run_package_tasks,
         installation.prepare_installation,
+        ServiceRemovalActivities(client).remove_services,
         removal.remove_instance,
         observation.look_at_objects,
         takeover.ask_cluster,
+        preview.preview_objects,
     ]
 
 

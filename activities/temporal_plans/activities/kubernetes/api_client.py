@@ -49,5 +49,5 @@ async def api_client(kubeconfig: Path | None = None, context: str | None = None)
 
 
 def _in_a_cluster() -> bool:
-    """Kubernetes sets this variable in every container; whoever sets KUBECONFIG there means it."""
+    """Kubernetes sets this variable in every container; KUBECONFIG is set there on purpose."""
     return "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ

@@ -4,6 +4,7 @@ Objects are plain dicts, as they were rendered and as the server returns them: n
 a field that it does not know. All methods raise ``ClusterError``.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -115,8 +116,9 @@ class Cluster:
                 content_type="application/merge-patch+json",
                 field_manager=FIELD_MANAGER,
                 _request_timeout=REQUEST_TIMEOUT,
+                serializer=_plain,
             )
-            return cast(Object, answer.to_dict())
+            return cast(Object, answer)
 
     async def find(
         self,
@@ -139,8 +141,10 @@ class Cluster:
                     field_selector=fields,
                     limit=limit,
                     _request_timeout=REQUEST_TIMEOUT,
+                    serializer=_plain,
                 )
-                return cast("list[Object]", answer.to_dict()["items"])
+                kinds = {"apiVersion": api_version, "kind": kind}
+                return [{**kinds, **one} for one in answer["items"]]
         except ClusterError as error:
             if _is_absent(error):
                 return []
@@ -257,13 +261,16 @@ class Cluster:
         """The definition of a kind that is unknown may be younger than the last look."""
         key = manifest["apiVersion"], manifest["kind"]
         if key not in self._kinds:
-            wanted = {"api_version": key[0], "kind": key[1]}
-            try:
-                self._kinds[key] = await self._dynamic.resources.get(**wanted)
-            except ResourceNotFoundError:
-                await self._dynamic.resources.invalidate_cache()
-                self._kinds[key] = await self._dynamic.resources.get(**wanted)
+            async with asyncio.timeout(REQUEST_TIMEOUT):
+                self._kinds[key] = await self._discovered(*key)
         return self._kinds[key]
+
+    async def _discovered(self, version: str, kind: str) -> Any:
+        try:
+            return await self._dynamic.resources.get(api_version=version, kind=kind)
+        except ResourceNotFoundError:
+            await self._dynamic.resources.invalidate_cache()
+            return await self._dynamic.resources.get(api_version=version, kind=kind)
 
     @contextmanager
     def _errors(self, subject: str) -> Generator[None, None, None]:
@@ -277,18 +284,22 @@ class Cluster:
 
 @asynccontextmanager
 async def connected(
-    kubeconfig: Path | None = None, context: str | None = None
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    *,
+    timeout: float = REQUEST_TIMEOUT,
 ) -> AsyncGenerator[Cluster, None]:
     """Connect as a kubeconfig says; without one as the pod's service account, or as the machine's
-    own (KUBECONFIG). Raises ClusterError."""
+    own (KUBECONFIG). Raises ClusterError, also when that takes longer than ``timeout`` seconds."""
     # The library keeps what it discovers in a file of the machine's temporary folder, which other
     # users of the machine could write.
     with TemporaryDirectory(prefix="temporal-plans-") as folder:
-        with _errors("credentials"):
+        with _errors("credentials"):  # a program of the kubeconfig may provide them
             api = await api_client(kubeconfig, context)
         async with api:
-            with _errors("cluster"):
-                dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))
+            with _errors("cluster"):  # the library would wait for minutes
+                async with asyncio.timeout(timeout):
+                    dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))
             yield Cluster(dynamic)
 
 

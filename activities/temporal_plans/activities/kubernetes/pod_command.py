@@ -16,6 +16,7 @@ from kubernetes_asyncio.stream import WsApiClient
 from kubernetes_asyncio.stream.ws_client import ERROR_CHANNEL, STDOUT_CHANNEL
 
 from temporal_plans.activities.kubernetes.errors import ClusterError
+from temporal_plans.domain.packages.manifests import entries, part
 
 _STATUS_LIMIT = 64 * 1024
 """Bytes of the answer that says how a command ended."""
@@ -136,11 +137,8 @@ def _exit_code(subject: str, answer: bytes) -> int:
 
 def _causes(status: Mapping[str, Any]) -> list[str]:
     """The exit codes among the causes of a failure, in the form that texts have."""
-    details: Any = status.get("details")
-    causes: Any = details.get("causes") if isinstance(details, dict) else None
-    known: list[Any] = causes if isinstance(causes, list) else []
     return [
         f"exit code {one.get('message')}"
-        for one in known
-        if isinstance(one, dict) and one.get("reason") == "ExitCode"
+        for one in entries(part(status, "details"), "causes")
+        if one.get("reason") == "ExitCode"
     ]

@@ -1,5 +1,6 @@
 """The objects of an instance in its cluster: claimed, applied with their anchor, and deleted."""
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -23,6 +24,9 @@ from temporal_plans.domain.packages.manifests import (
     pod_template_path,
 )
 from temporal_plans.domain.packages.removed_versions import raised
+
+_KIND_LOOKS, _KIND_INTERVAL = 3, 0.7
+"""How often a kind that is unknown is looked for again, and seconds before each."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,18 +65,27 @@ class InstanceObjects:
             if problem := _problem(made):
                 raise TaskProblem(problem)
             namespaced = await self._cluster.namespaced(made)
+            if namespaced is None and not known_only:
+                namespaced = await self._soon_namespaced(made)
             if namespaced is not None:
                 found.append(enhanced(made, self._origin, namespaced=namespaced))
-            elif not known_only:
-                raise TaskProblem(
-                    f"{made['kind']} {name_of(made)}: the cluster has no such kind in "
-                    f"{made['apiVersion']}; apply its CustomResourceDefinition in an earlier step,"
-                    " or install what brings it",
-                )
         return found
 
+    async def _soon_namespaced(self, manifest: Manifest) -> bool:
+        """A kind is served a moment after its definition was established. Raises TaskProblem."""
+        for _ in range(_KIND_LOOKS):
+            await asyncio.sleep(_KIND_INTERVAL)
+            namespaced = await self._cluster.namespaced(manifest)
+            if namespaced is not None:
+                return namespaced
+        raise TaskProblem(
+            f"{manifest['kind']} {name_of(manifest)}: the cluster has no such kind in "
+            f"{manifest['apiVersion']}; apply its CustomResourceDefinition in an earlier step, or "
+            "install what brings it",
+        )
+
     async def claim(self, manifests: Sequence[Manifest]) -> None:
-        """Refuse objects that are there already and belong to somebody else (TaskProblem)."""
+        """Refuse objects that are there already and belong to another (TaskProblem)."""
         lives = await live_metadata(self._cluster, manifests)
         for manifest in manifests:
             ref = ObjectRef.of(manifest)
@@ -97,13 +110,20 @@ class InstanceObjects:
                 lives.append(live)
         return lives
 
-    async def tried(self, manifests: Sequence[Manifest]) -> list[Object]:
-        """Return what applying would make of objects with templates of pods, but of Jobs; nothing
-        is changed, and the anchor is left out."""
+    async def as_applied(self, manifests: Sequence[Manifest]) -> list[Object]:
+        """Return objects as ``apply`` would send them; without an owner while there is no anchor.
+        Nothing is changed."""
+        anchored = await self._cluster.get(anchor(self._origin))
         contents = await self._contents(manifests)
+        made = [with_hash(manifest, contents, self._hashes) for manifest in manifests]
+        return [owned(one, anchored) if anchored else one for one in made]
+
+    async def tried(self, manifests: Sequence[Manifest]) -> list[Object]:
+        """Return what applying would make of objects with templates of pods, but of Jobs. Nothing
+        is changed."""
         wanted = [
-            with_hash(manifest, contents, self._hashes)
-            for manifest in manifests
+            manifest
+            for manifest in await self.as_applied(manifests)
             if pod_template_path(manifest) and not is_job(manifest)
         ]
         return [await self._cluster.apply(manifest, dry_run=True) for manifest in wanted]
@@ -142,7 +162,7 @@ class InstanceObjects:
         return known | {one.key: live for one, live in zip(missing, lives, strict=True)}
 
     async def _attempted(self, manifest: Object) -> Object | Exception:
-        """Nothing may still be under way when the first refusal is told."""
+        """Nothing may still be under way when the first refusal is reported."""
         try:
             return await self._apply(manifest)
         except Exception as error:

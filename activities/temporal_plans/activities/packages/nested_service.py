@@ -21,15 +21,21 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.mechanics.update_failures import refusal_of, was_not_processed
+from temporal_plans.activities.packages.run_record import record
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.activities.packages.tasks.execution import DONE, TaskState
-from temporal_plans.domain.owners.runs import RunHistory
+from temporal_plans.domain.owners.runs import RunHistory, RunRecord
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import CommonStatus, PlanRecord
-from temporal_plans.messages.packages import InstanceInput, PackageDeployResult, PackagePreview
+from temporal_plans.messages.owners import CommonStatus
+from temporal_plans.messages.packages import (
+    InstanceInput,
+    PackageDeployResult,
+    PackagePreview,
+    TasksInput,
+)
 
 _RPC_TIMEOUT = timedelta(seconds=20)
 _LOOK_INTERVAL = 2.0
@@ -45,12 +51,12 @@ _Answer = TypeVar("_Answer", bound=BaseModel)
 
 @dataclass
 class NestedService:
-    """``owner`` is the workflow id of the parent; ``change`` is what the child is to be, without
+    """``order`` is that of the parent's step; ``change`` is what the child is to be, without
     the values that it has and is not to have any more. ``by`` and ``reason`` are kept with the
     configuration. All methods raise TaskProblem and RPCError."""
 
     client: Client
-    owner: str
+    order: TasksInput
     name: str
     change: ChangeRequest
     by: str
@@ -64,6 +70,7 @@ class NestedService:
         change = await self._missing_change()
         if change is None:
             return
+        await record(self.client, self.order, services=(self.name,))
         try:
             answer = await self._update(change)
         except WorkflowUpdateFailedError as error:
@@ -86,28 +93,22 @@ class NestedService:
         status = await self._ask("status", CommonStatus)
         if status is None or status.uninstalling:
             raise self._problem("was uninstalled meanwhile", passing=True)
-        plan = self._plan or await self._plan_of(status.number)
-        record = next((one for one in status.plans if one.name == plan), None)
-        if record is None:
-            return self._waiting("its plan has not begun")
-        return self._judged(record)
-
-    def _judged(self, record: PlanRecord) -> TaskState:
-        if record.status is Status.COMPLETE:
-            return DONE
-        if record.status is Status.ERROR:
-            fix = f"see `temporal plan explain {record.name} -s {self.name}`, and start it again"
-            raise self._problem(f"its plan {record.name} failed; {fix}")
-        if not record.open:
-            raise self._problem(f"its plan {record.name} ended as {record.status}", passing=True)
-        return self._waiting(f"its plan {record.name} is {record.status}")
-
-    async def _plan_of(self, number: int) -> str:
-        """Return the plan that carried out a configuration: the first that ran with it. Empty when
-        none has begun."""
         history = await self._ask("runs", RunHistory)
-        runs = history.runs if history else ()
-        return next((run.plan for run in runs if run.config == number), "")
+        runs = [run for run in history.runs if run.config == status.number] if history else []
+        # another plan may run with the same configuration, but the one of the change was the first
+        plan = self._plan or (runs[0].plan if runs else "")
+        run = next((one for one in reversed(runs) if one.plan == plan), None)
+        return self._judged(run) if run else self._waiting("its plan has not begun")
+
+    def _judged(self, run: RunRecord) -> TaskState:
+        if run.status is Status.COMPLETE:
+            return DONE
+        if run.status is Status.ERROR:
+            fix = f"see `temporal plan explain {run.plan} -s {self.name}`, and start it again"
+            raise self._problem(f"its plan {run.plan} failed; {fix}")
+        if run.ended is not None:
+            raise self._problem(f"its plan {run.plan} ended as {run.status}", passing=True)
+        return self._waiting(f"its plan {run.plan} is {run.status}")
 
     # --- what is to be changed ---
 
@@ -146,12 +147,18 @@ class NestedService:
     # --- messages ---
 
     def _input(self, change: ChangeRequest) -> InstanceInput:
-        return InstanceInput(name=self.name, change=change, by=self.by, reason=self.reason)
+        return InstanceInput(
+            name=self.name,
+            change=change,
+            parent=self.order.run.package.service,
+            by=self.by,
+            reason=self.reason,
+        )
 
     async def _update(self, change: ChangeRequest) -> PackageDeployResult:
         """The child's workflow is on the queue of the parent's."""
         async with self._timed():
-            parent = await self.client.get_workflow_handle(self.owner).describe(
+            parent = await self.client.get_workflow_handle(self.order.owner).describe(
                 rpc_timeout=_RPC_TIMEOUT
             )
             start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(

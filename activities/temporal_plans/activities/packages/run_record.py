@@ -18,12 +18,20 @@ from temporal_plans.messages.packages import OBJECTS_LIMIT, RecordObjects, Tasks
 _UPDATE = "record_objects"
 
 
-async def record(client: Client, order: TasksInput, objects: Sequence[ObjectRef]) -> None:
-    """Tell the owner of a step what it is about to apply. Raises TaskProblem when the plan's run is
-    over, so that nothing is applied by it any more, and when the owner does not answer."""
+async def record(
+    client: Client,
+    order: TasksInput,
+    objects: Sequence[ObjectRef] = (),
+    services: Sequence[str] = (),
+) -> None:
+    """Report to the owner of a step what it is about to apply, and which services it is about to
+    deploy. Raises TaskProblem when the plan's run is over, so that nothing is applied by it any
+    more, and when the owner does not answer."""
     if len(objects) > OBJECTS_LIMIT:
         raise TaskProblem(f"{len(objects)} objects; an instance has at most {OBJECTS_LIMIT}")
-    message = RecordObjects(plan=order.plan, uid=order.run.uid, objects=tuple(objects))
+    message = RecordObjects(
+        plan=order.plan, uid=order.run.uid, objects=tuple(objects), services=tuple(services)
+    )
     try:
         await client.get_workflow_handle(order.owner).execute_update(_UPDATE, message)
     except WorkflowUpdateFailedError as error:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from temporal_plans.cli.actions.showing import wait_for_plan
+from temporal_plans.cli.terminal.object_preview_lines import object_preview_lines
 from temporal_plans.cli.terminal.output import print_error, print_json, print_line, print_lines
 from temporal_plans.cli.terminal.package_change_lines import change_lines
 from temporal_plans.client.plans_client import PlansClient
@@ -50,15 +51,24 @@ async def report_package(
     return await wait_for_plan(client, result.plan, quiet=json, timeout=timeout)
 
 
-def report_package_preview(preview: PackagePreview, *, json: bool) -> int:
-    """Print the change that a deployment would make; return the exit code."""
+async def report_package_preview(
+    client: PlansClient, preview: PackagePreview, *, json: bool
+) -> int:
+    """Print the change that a deployment would make, and what its plan would do with each object;
+    return the exit code: 1 when it would be refused."""
+    objects = await client.preview_objects(preview)
     if json:
-        print_json(preview)
+        print_json({"change": preview.change, "problems": preview.problems, "objects": objects})
     elif preview.change is not None:
         print_lines(change_lines(preview.change))
-    if preview.problems:
-        print_error("\n".join(map(str, preview.problems)))
-    return 1 if preview.problems else 0
+        if objects is not None:
+            print_lines(object_preview_lines(objects))
+    problems = [str(one) for one in preview.problems]
+    if objects is not None:
+        problems += [*filter(None, [objects.problem]), *objects.problems]
+    if problems:
+        print_error("\n".join(problems))
+    return 1 if problems else 0
 
 
 def _print_result(service: str, result: PackageDeployResult) -> None:
@@ -92,6 +102,6 @@ async def roll_package_back(
     if dry_run:
         change = rollback_request(found)
         preview = await client.preview_change(service, change)
-        return report_package_preview(preview, json=json)
+        return await report_package_preview(client, preview, json=json)
     result = await client.rollback_package(service, found.id, by=by, reason=reason)
     return await report_package(client, service, result, wait=wait, timeout=timeout, json=json)

@@ -9,7 +9,7 @@ from temporal_plans.cli.terminal.output import print_json, print_lines
 from temporal_plans.domain.fleets.simulation import PLAN_DURATION, LineKind, Simulation, simulate
 from temporal_plans.loading.fleets.documents import EventsDocument
 from temporal_plans.loading.fleets.files import FleetFile, load_documents
-from temporal_plans.loading.fleets.snapshots import snapshots
+from temporal_plans.loading.fleets.snapshots import product_states, snapshots
 
 
 def simulate_files(
@@ -34,5 +34,6 @@ def simulated(files: Sequence[FleetFile], start: datetime, length: timedelta) ->
         [event for one in documents for event in one.events],
         start,
         start + length,
+        products=product_states(files, start, ahead=length),
         plan_duration=durations[-1] if durations else PLAN_DURATION,
     )

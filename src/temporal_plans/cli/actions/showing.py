@@ -1,7 +1,7 @@
 """Print plans once, or follow them until they end."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from temporal_plans.cli.actions.running import call_client_until_interrupted
@@ -33,8 +33,23 @@ async def show_plan(client: PlansClient, plan: str, service: str | None, *, json
 
 
 async def show_service(client: PlansClient, service: str | None, *, json: bool) -> None:
-    """Print all plans of a service; a plan that was never started gets one line."""
-    records = await client.plans(await resolve_service(client, service))
+    """Print all plans of a service, and of the services of packages nested in its own; a plan that
+    was never started gets one line."""
+    name = await resolve_service(client, service)
+    family = await client.family(name)
+    if json or len(family) == 1:
+        records = [record for one in family for record in await client.plans(one)]
+        await _show_records(client, records, json=json)
+        return
+    for index, one in enumerate(family):
+        if index:
+            print_line()
+        nested = "" if one == name else ", nested"
+        print_line(f"Service {one}{nested}:")
+        await _show_records(client, await client.plans(one), json=False)
+
+
+async def _show_records(client: PlansClient, records: Sequence[PlanRecord], *, json: bool) -> None:
     runs = await client.show_all(record.workflow_id for record in records)
     runs = {id: await _displayed(client, run) for id, run in runs.items()}
     found = await client.stuck(*(record.workflow_id for record in records))

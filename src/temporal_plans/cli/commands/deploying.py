@@ -12,7 +12,6 @@ from temporal_plans.cli.inputs.flags import (
     ConnectionFlags,
     EnvFileOption,
     EnvOption,
-    FileArgument,
     JsonOption,
     LenientOption,
     MaxUnavailableOption,
@@ -149,10 +148,34 @@ def _deploy_package(
 
     async def deployed(client: "PlansClient") -> int:
         if dry_run:
-            return report_package_preview(await client.preview_package(requested), json=json)
+            preview = await client.preview_package(requested)
+            return await report_package_preview(client, preview, json=json)
         return await deploy_package(client, requested, wait=wait, timeout=limit, json=json)
 
     return call_client_until_interrupted(flags, deployed)
+
+
+def _diff_package(
+    flags: ConnectionFlags,
+    source: str | None,
+    package: PackageFlags,
+    service: str | None,
+    exit_code: bool,
+    json: bool,
+) -> int:
+    from temporal_plans.cli.actions.deploying_packages import report_package_preview
+    from temporal_plans.cli.actions.running import call_client_until_interrupted
+    from temporal_plans.cli.inputs.package_deployment import package_deployment
+
+    requested = package_deployment(source, (service or "").strip("/"), package)
+
+    async def previewed(client: "PlansClient") -> int:
+        preview = await client.preview_package(requested)
+        code = await report_package_preview(client, preview, json=json)
+        differs = preview.change is not None and bool(preview.change.plan)
+        return 1 if code or (exit_code and differs) else 0
+
+    return call_client_until_interrupted(flags, previewed)
 
 
 def _refuse_package_options(package: PackageFlags) -> None:
@@ -168,7 +191,8 @@ def _check_dry_run(*, dry_run: bool, wait: bool) -> None:
 
 def diff(
     flags: ConnectionFlags,
-    file: FileArgument,
+    package: PackageFlags,
+    file: SourceArgument = None,
     env: EnvOption = None,
     env_file: EnvFileOption = None,
     exit_code: Annotated[
@@ -177,18 +201,23 @@ def diff(
     lenient: LenientOption = False,
     verbose: UnusedOption = False,
     json: JsonOption = False,
+    service: ServiceOption = None,
 ) -> None:
     """Show what `deploy` of a file would restart, add, remove or refuse, and why.
 
-    Exits with 0 when the change is allowed, and with 1 when it is refused.
+    Of a package: its parameters, the plan that would run, and what that would change of each object
+    in the cluster. Exits with 0 when the change is allowed, and with 1 when it is refused.
     """
+    if file is None or is_package(file):
+        raise typer.Exit(_diff_package(flags, file, package, service, exit_code, json))
     from temporal_plans.cli.actions.running import call_client
     from temporal_plans.cli.inputs.deployment import deployment
     from temporal_plans.cli.inputs.files import ServiceFileOptions
     from temporal_plans.cli.terminal.change_lines import changes_anything, problem_text, show_change
     from temporal_plans.cli.terminal.output import print_error, print_json
 
-    requested = deployment(ServiceFileOptions(file, env, env_file, lenient, verbose))
+    _refuse_package_options(package)
+    requested = deployment(ServiceFileOptions(existing(file), env, env_file, lenient, verbose))
 
     async def previewed(client: "PlansClient") -> "ChangeView":
         return await client.preview(requested)
@@ -306,6 +335,8 @@ def add_to(app: typer.Typer) -> None:
         "temporal-plan deploy svc.yml --values svc.env --dry-run",
         "temporal-plan deploy svc.yml --values svc.env --canary 1 --max-unavailable 3",
         "temporal-plan deploy svc.yml --canary web=2 --max-unavailable web=5",
+        "temporal-plan deploy ./store -s shop -p SIZE=3 --cluster prod --wait",
+        "temporal-plan deploy -s shop -p SIZE=5 -p LEVEL- --wait",
         aliases=("install",),
     )
     offer(
@@ -314,6 +345,8 @@ def add_to(app: typer.Typer) -> None:
         "diff",
         "temporal-plan diff svc.yml --values svc.env",
         "temporal-plan diff svc.yml -e HELLO_COUNT=2 --exit-code --json",
+        "temporal-plan diff ./store -p SIZE=5",
+        "temporal-plan diff -s store -p SIZE=5",
     )
     offer(
         app,

@@ -28,6 +28,7 @@ def package_deployment(
         instance=flags.instance,
         cluster=flags.cluster,
         namespace=flags.kube_namespace,
+        create_namespace=flags.create_namespace,
         allow_downgrade=flags.allow_downgrade,
         by=by,
         reason=reason,

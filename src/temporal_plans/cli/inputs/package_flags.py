@@ -60,6 +60,12 @@ class PackageFlags:
             help="`.Name` in a package's templates. [default: the service's name]",
         ),
     ] = ""
+    create_namespace: Annotated[
+        bool,
+        typer.Option(
+            "--create-namespace", help="Create the package's namespace if the cluster lacks it."
+        ),
+    ] = False
     allow_downgrade: Annotated[
         bool, typer.Option("--allow-downgrade", help="Also to a lower version of a package.")
     ] = False
@@ -74,6 +80,7 @@ class PackageFlags:
             "--cluster": self.cluster,
             "--kube-namespace": self.kube_namespace,
             "--instance": self.instance,
+            "--create-namespace": self.create_namespace,
             "--allow-downgrade": self.allow_downgrade,
         }
         return [name for name, value in options.items() if value]

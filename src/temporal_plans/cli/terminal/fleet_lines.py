@@ -105,6 +105,10 @@ _KINDS = {
     LineKind.FAILED: "bold red",
     LineKind.REFUSED: "bold red",
     LineKind.STOPPED: "bold red",
+    LineKind.PROMOTED: "green",
+    LineKind.HELD: "yellow",
+    LineKind.RECALLED: "bold red",
+    LineKind.EXPIRED: "magenta",
 }
 
 

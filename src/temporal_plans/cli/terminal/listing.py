@@ -147,15 +147,15 @@ def _of_service(
         record.name,
         owner.name,
         str(record.status),
-        how or _not_open(record),
+        how or _not_open(owner, record),
         record.changed,
         _problem(run, stuck),
         kind=owner.content,
     )
 
 
-def _not_open(record: PlanRecord) -> str:
-    if record.run == 0 and not record.open:
+def _not_open(owner: CommonStatus, record: PlanRecord) -> str:
+    if owner.content == "package" and record.run == 0:
         return "never run"
     return "not running" if _ended_early(record) else ""
 

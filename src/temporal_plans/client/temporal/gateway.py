@@ -43,6 +43,7 @@ from temporal_plans.activities.mechanics.runs import beginning_of
 from temporal_plans.activities.mechanics.update_failures import RUN_ENDED, failure_type, refusal_of
 from temporal_plans.client.errors import (
     AgentUnreachable,
+    ClusterUnreachable,
     Refused,
     StandsStill,
     Unreadable,
@@ -58,6 +59,7 @@ from temporal_plans.domain.plans.explain import PendingWork
 from temporal_plans.domain.plans.stuck import StuckWorkflow
 from temporal_plans.domain.values.complaints import complaints
 from temporal_plans.domain.values.refusal import Code
+from temporal_plans.messages.packages import cluster_queue
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -215,6 +217,19 @@ class Gateway(Protocol):
         timeout: timedelta,
     ) -> Model:
         """Run an activity of an agent, on its task queue; raises AgentUnreachable, Refused."""
+        ...
+
+    async def ask_cluster(
+        self,
+        cluster: str,
+        activity: str,
+        argument: BaseModel,
+        result: type[Model],
+        *,
+        timeout: timedelta,
+    ) -> Model:
+        """Run an activity of a cluster's worker, on its task queue; raises ClusterUnreachable,
+        Refused."""
         ...
 
     async def pending_work(
@@ -394,23 +409,53 @@ class TemporalGateway:
         timeout: timedelta,
     ) -> Model:
         try:
-            async with self._server_call():
-                answer: Model = await self._client.execute_activity(
-                    activity,
-                    argument,
-                    id=f"{activity}/{agent}/{uuid4()}",
-                    task_queue=queue,
-                    result_type=result,
-                    schedule_to_start_timeout=timeout,
-                    start_to_close_timeout=timeout * 2,
-                    retry_policy=RetryPolicy(maximum_attempts=1),
-                )
-                return answer
+            id = f"{activity}/{agent}/{uuid4()}"
+            return await self._execute(id, queue, activity, argument, result, timeout)
         except ActivityFailureError as error:
             if isinstance(error.cause, ActivityTimeoutError):
                 raise AgentUnreachable(agent, timeout.total_seconds()) from error
             refusal = refusal_of(error.cause).but(subject=f"agent {agent!r}")
             raise Refused(refusal) from error
+
+    async def ask_cluster(
+        self,
+        cluster: str,
+        activity: str,
+        argument: BaseModel,
+        result: type[Model],
+        *,
+        timeout: timedelta,
+    ) -> Model:
+        try:
+            id, queue = f"{activity}/{cluster}/{uuid4()}", cluster_queue(cluster)
+            return await self._execute(id, queue, activity, argument, result, timeout)
+        except ActivityFailureError as error:
+            if isinstance(error.cause, ActivityTimeoutError):
+                raise ClusterUnreachable(cluster, timeout.total_seconds()) from error
+            refusal = refusal_of(error.cause).but(subject=f"cluster {cluster!r}")
+            raise Refused(refusal) from error
+
+    async def _execute(
+        self,
+        id: str,
+        queue: str,
+        activity: str,
+        argument: BaseModel,
+        result: type[Model],
+        timeout: timedelta,
+    ) -> Model:
+        async with self._server_call():
+            answer: Model = await self._client.execute_activity(
+                activity,
+                argument,
+                id=id,
+                task_queue=queue,
+                result_type=result,
+                schedule_to_start_timeout=timeout,
+                start_to_close_timeout=timeout * 2,
+                retry_policy=RetryPolicy(maximum_attempts=1),
+            )
+            return answer
 
     async def pending_work(
         self, workflow_ids: Sequence[str]

@@ -1,6 +1,7 @@
 """Verbs for operator packages that are installed as services."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from temporal_plans.client.errors import Refused, ServiceNotFound
 from temporal_plans.client.temporal.gateway import (
@@ -27,14 +28,25 @@ from temporal_plans.messages.packages import (
     InstanceStatus,
     Inventory,
     LookRequest,
+    ObjectsPreview,
     ObjectsReport,
     PackageConfigurations,
     PackageDeployResult,
     PackagePreview,
+    PreviewObjects,
+    installed_package,
 )
+
+_CLUSTER_TIMEOUT = timedelta(seconds=30)
 
 MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
 """Where a package is installed when nothing is said."""
+
+
+class _Family(CommonStatus):
+    """The services of nested packages; a service of pods has none."""
+
+    services: tuple[str, ...] = ()
 
 
 class PackageDeployment(Value):
@@ -45,6 +57,7 @@ class PackageDeployment(Value):
     ``parameters`` are texts by name, None for those to unset; ``secrets`` are names of files of the
     cluster's worker. Empty texts leave the place as it is; a new one is the namespace ``default``
     of the cluster ``main``, and has the service's name.
+    ``create_namespace``: a plan creates it where it lacks.
     """
 
     name: str
@@ -56,6 +69,7 @@ class PackageDeployment(Value):
     instance: str = ""
     cluster: str = ""
     namespace: str = ""
+    create_namespace: bool = False
     allow_downgrade: bool = False
     backoff: Backoff = Backoff()
     by: str = ""
@@ -88,17 +102,28 @@ class PackageVerbs(Verbs):
 
     async def preview_package(self, deployment: PackageDeployment) -> PackagePreview:
         """Return the change that a deployment would make, or why it would be refused."""
-        request = await self._package_request(deployment, stored=False)
+        request = await self._package_request(deployment)
         if await self.content_of(deployment.name):
             return await self._query_service(deployment.name, "preview", PackagePreview, request)
         resolved = resolve(None, request.change, decode)
         if isinstance(resolved, Refusal):
             return PackagePreview(problems=resolved.reasons)
-        return PackagePreview(change=resolved.change)
+        after = installed_package(deployment.name, resolved.installation)
+        return PackagePreview(change=resolved.change, after=after)
 
-    async def _package_request(
-        self, deployment: PackageDeployment, *, stored: bool = True
-    ) -> InstanceInput:
+    async def preview_objects(
+        self, preview: PackagePreview, *, timeout: timedelta = _CLUSTER_TIMEOUT
+    ) -> ObjectsPreview | None:
+        """Return what the plan of a previewed change would do with each object in the cluster; None
+        for a change that starts no plan. Raises ClusterUnreachable."""
+        if preview.after is None or preview.change is None or not preview.change.plan:
+            return None
+        order = PreviewObjects(before=preview.before, after=preview.after, plan=preview.change.plan)
+        return await self._gateway.ask_cluster(
+            preview.after.cluster, "preview_objects", order, ObjectsPreview, timeout=timeout
+        )
+
+    async def _package_request(self, deployment: PackageDeployment) -> InstanceInput:
         content = await self.content_of(deployment.name)
         if content == "service":
             raise _taken(deployment.name)
@@ -118,6 +143,7 @@ class PackageVerbs(Verbs):
             instance=deployment.instance or (deployment.name if new else ""),
             cluster=deployment.cluster or (MAIN_CLUSTER if new else ""),
             namespace=deployment.namespace or (DEFAULT_NAMESPACE if new else ""),
+            create_namespace=deployment.create_namespace,
             allow_downgrade=deployment.allow_downgrade,
         )
         return InstanceInput(
@@ -143,6 +169,15 @@ class PackageVerbs(Verbs):
     async def instance(self, service: str) -> InstanceStatus:
         """Return the status of an installed package."""
         return await self._query_service(service, "status", InstanceStatus)
+
+    async def family(self, service: str) -> list[str]:
+        """Return a service and those of packages nested in its own, each before its own nested
+        ones."""
+        try:
+            status = await self._query_service(service, "status", _Family)
+        except ServiceNotFound:
+            return [service]
+        return [service, *[name for one in status.services for name in await self.family(one)]]
 
     async def package_configurations(self, service: str) -> PackageConfigurations:
         """Return the configurations that an installed package keeps, oldest first."""

@@ -43,18 +43,20 @@ from temporal_plans.domain.fleets.world import World
 
 
 def decide(
-    snapshot: Snapshot,
+    given: Snapshot | World,
     now: datetime,
     *,
     constraints: Sequence[Constraint] = CONSTRAINTS,
     only: AbstractSet[str] | None = None,
 ) -> FleetDecision:
-    """Decide at a time what happens to the entities of an environment, or only to those named."""
-    change = threshold_change(snapshot.environment, now)
-    world = World(snapshot, with_change(snapshot.environment.suppressions, change))
-    round_ = _Round(world, now, constraints)
-    wanted = [one for one in world.entities.values() if only is None or one.name in only]
-    decisions = round_.decisions(wanted)
+    """Decide at a time what happens to the entities of an environment, or only to those named.
+    A world that was indexed before is not changed by it."""
+    world = given if isinstance(given, World) else World(given)
+    change = threshold_change(world.environment, now)
+    with world.trial(with_change(world.environment.suppressions, change)):
+        names = world.entities if only is None else sorted(only)
+        wanted = [one for one in map(world.entities.get, names) if one is not None]
+        decisions = _Round(world, now, constraints).decisions(wanted)
     ordered = tuple(decisions[name] for name in sorted(decisions))
     wakeups = [one.next_evaluation_at for one in ordered]
     return FleetDecision.model_construct(

@@ -186,14 +186,3 @@ class UnmetExpectation(Value):
     source: str = Field(description="The file.")
     line: int | None = Field(default=None, description="The line, from 1.")
     message: str = Field(description="What is not as expected.")
-
-
-class DecideResult(Value):
-    """What `temporal plan fleet decide --json` prints."""
-
-    environments: tuple[FleetDecision, ...] = Field(
-        description="The decisions by environment and time."
-    )
-    unmet: tuple[UnmetExpectation, ...] = Field(
-        default=(), description="Expectations of the documents that were not met."
-    )

@@ -15,6 +15,7 @@ from temporal_plans.domain.fleets.plans import (
     FailureCount,
     ProposedPlan,
 )
+from temporal_plans.domain.fleets.promotion.soak import Soak
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
 from temporal_plans.domain.values.model import Value
 
@@ -130,6 +131,11 @@ class EntityState(Value):
     config: EntityConfig = Field(default=EntityConfig(), description="The configuration in force.")
     health: Health | None = Field(default=None, description="The worst state of its replicas.")
     health_message: Text = Field(default="", description="What the failing check says.")
+    all_live: bool = Field(default=True, description="Whether all its replicas are live.")
+    soak: Soak | None = Field(
+        default=None,
+        description="How it was since it has its version, for promotions that test it.",
+    )
     data_schema: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
         default=None, description="The schema number of its stored data; without it unknown."
     )

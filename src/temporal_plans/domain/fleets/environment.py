@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, Field
 from temporal_plans.domain.fleets.entities import Entity
 from temporal_plans.domain.fleets.names import EnvironmentName, ProductName, Revision, ShortName
 from temporal_plans.domain.fleets.products import Product
+from temporal_plans.domain.fleets.promotion.labels import LabelValues
 from temporal_plans.domain.fleets.releases import ArtifactUri
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
 from temporal_plans.domain.fleets.versions import VersionText
@@ -98,6 +99,9 @@ class EnvironmentOptions(Value):
     scan_validity: Duration = Field(
         default=timedelta(hours=24),
         description="How long a vulnerability scan counts.",
+    )
+    labels: LabelValues = Field(
+        default={}, description="Labels, by which stages of pipelines choose canaries."
     )
     external_dependencies: tuple[ExternalProvider, ...] = Field(
         default=(), max_length=1000, description="Products that are there without being entities."

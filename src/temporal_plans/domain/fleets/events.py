@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.fleets.commands import command_refusal
-from temporal_plans.domain.fleets.entities import Entity
+from temporal_plans.domain.fleets.entities import Entity, Health
 from temporal_plans.domain.fleets.environment import Environment
 from temporal_plans.domain.fleets.names import (
     EntityName,
@@ -18,8 +18,18 @@ from temporal_plans.domain.fleets.names import (
     Text,
 )
 from temporal_plans.domain.fleets.plans import Command, CommandType
-from temporal_plans.domain.fleets.products import Product
-from temporal_plans.domain.fleets.recalls import Recall, RecallStatus
+from temporal_plans.domain.fleets.promotion.by_hand import HandPromotion
+from temporal_plans.domain.fleets.promotion.events import (
+    PipelineChanged,
+    PromotedByHand,
+    Published,
+    Recalled,
+    Reverted,
+    refusal_of,
+)
+from temporal_plans.domain.fleets.promotion.events import after as after_event
+from temporal_plans.domain.fleets.promotion.state import ProductState
+from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
@@ -39,7 +49,10 @@ class FleetEvent(Value):
     product: ProductName | None = Field(default=None, description="The product that it is about.")
     publish: Release | None = Field(default=None, description="Publish a release of the product.")
     promote: dict[OrderableVersion, ShortName] | None = Field(
-        default=None, description="Add releases of the product to channels."
+        default=None, description="Add releases of the product to channels, by hand."
+    )
+    pipeline: bool | None = Field(
+        default=None, description="Enable or disable the pipeline of the product."
     )
     recall: Recall | None = Field(
         default=None, description="Recall releases of the product, or edit the recall of that id."
@@ -55,6 +68,9 @@ class FleetEvent(Value):
     )
     version: VersionText | None = Field(default=None, description="The version of `command`.")
     reason: Text = Field(default="", description="The reason of `command`.")
+    health: Health | None = Field(
+        default=None, description="Let the replicas of the entity be in this state from now on."
+    )
     fail_next: Annotated[int, Field(ge=1, le=100)] | None = Field(
         default=None, description="Let so many next plans of the entity fail."
     )
@@ -65,10 +81,10 @@ class FleetEvent(Value):
 
 
 _DEEDS = (
-    *("publish", "promote", "recall", "revert"),
-    *("suppress", "unsuppress", "override", "command", "fail_next"),
+    *("publish", "promote", "pipeline", "recall", "revert"),
+    *("suppress", "unsuppress", "override", "command", "health", "fail_next"),
 )
-_OF_PRODUCTS = frozenset({"publish", "promote", "recall", "revert"})
+_OF_PRODUCTS = frozenset({"publish", "promote", "pipeline", "recall", "revert"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +92,7 @@ class Fleet:
     """The products and environments that events change. ``failing``: how many next plans of an
     entity fail, by environment and entity."""
 
-    products: Mapping[str, Product]
+    products: Mapping[str, ProductState]
     environments: Mapping[str, Environment]
     failing: Mapping[tuple[str, str], int]
 
@@ -95,7 +111,7 @@ def event_refusal(event: FleetEvent, fleet: Fleet) -> Refusal | None:
     if event.unsuppress is not None:
         ids = [one.id for one in environment.suppressions]
         return None if event.unsuppress in ids else _unknown("unsuppress", event.unsuppress, ids)
-    if deeds[0] not in ("command", "fail_next"):
+    if deeds[0] not in ("command", "health", "fail_next"):
         return None
     entity = _entity(environment, event.entity)
     if entity is None:
@@ -108,19 +124,24 @@ def event_refusal(event: FleetEvent, fleet: Fleet) -> Refusal | None:
 
 
 def _product_refusal(event: FleetEvent, fleet: Fleet) -> Refusal | None:
-    product = fleet.products.get(event.product or "")
-    if product is None:
+    state = fleet.products.get(event.product or "")
+    if state is None:
         return _unknown("product", event.product, fleet.products)
-    versions = [one.version for one in product.releases]
-    if event.publish is not None and event.publish.version in versions:
-        return Refusal.of(Code.NAME_TAKEN, f"{event.publish.version} is published already")
-    for version in event.promote or {}:
-        if version not in versions:
-            return _unknown("promote", version, versions)
-    recalls = [one.id for one in product.recalls]
-    if event.revert is not None and event.revert not in recalls:
-        return _unknown("revert", event.revert, recalls)
-    return None
+    if event.publish is not None:
+        return refusal_of(Published(release=event.publish), state)
+    if event.revert is not None:
+        return refusal_of(Reverted(recall=event.revert), state)
+    if event.pipeline is not None and state.pipeline is None:
+        return Refusal.of(Code.NOT_FOUND, "the product has no pipeline", field="pipeline")
+    refusals = (refusal_of(one, state) for one in _promotions(event))
+    return next((one for one in refusals if one is not None), None)
+
+
+def _promotions(event: FleetEvent) -> Iterator[PromotedByHand]:
+    for version, channel in (event.promote or {}).items():
+        reason = event.reason or "a simulation"
+        wanted = HandPromotion(version=version, channels=(channel,), reason=reason)
+        yield PromotedByHand(promotion=wanted)
 
 
 def _unknown(field: str, name: str | None, known: Mapping[str, object] | list[str]) -> Refusal:
@@ -132,7 +153,7 @@ def after(event: FleetEvent, fleet: Fleet, now: datetime) -> Fleet:
     """Return the fleet after an event that can happen."""
     known = fleet.products.get(event.product or "")
     if known is not None and _OF_PRODUCTS.intersection(event.deeds()):
-        product = _product_after(event, known)
+        product = _product_after(event, known, now)
         return replace(fleet, products={**fleet.products, product.id: product})
     environment = _environment(event, fleet)
     if environment is None:
@@ -144,28 +165,19 @@ def after(event: FleetEvent, fleet: Fleet, now: datetime) -> Fleet:
     return replace(fleet, environments={**fleet.environments, changed.name: changed})
 
 
-def _product_after(event: FleetEvent, product: Product) -> Product:
+def _product_after(event: FleetEvent, state: ProductState, now: datetime) -> ProductState:
     if event.publish is not None:
-        return product.but(releases=(*product.releases, event.publish))
-    if event.promote is not None:
-        return product.but(releases=tuple(_promoted(product, event.promote)))
+        return after_event(Published(release=event.publish), state, now)
     if event.recall is not None:
-        others = tuple(one for one in product.recalls if one.id != event.recall.id)
-        return product.but(recalls=(*others, event.recall))
-    reverted = tuple(
-        one.but(status=RecallStatus.REVERTED) if one.id == event.revert else one
-        for one in product.recalls
-    )
-    return product.but(recalls=reverted)
-
-
-def _promoted(product: Product, promoted: Mapping[str, str]) -> Iterator[Release]:
-    for release in product.releases:
-        channel = promoted.get(release.version)
-        if channel is None or channel in release.channels:
-            yield release
-        else:
-            yield release.but(channels=(*release.channels, channel))
+        return after_event(Recalled(recall=event.recall), state, now)
+    if event.revert is not None:
+        return after_event(Reverted(recall=event.revert), state, now)
+    if event.pipeline is not None and state.pipeline is not None:
+        changed = state.pipeline.but(enabled=event.pipeline, since=None)
+        return after_event(PipelineChanged(pipeline=changed), state, now)
+    for one in _promotions(event):
+        state = after_event(one, state, now)
+    return state
 
 
 def _environment_after(event: FleetEvent, environment: Environment, now: datetime) -> Environment:
@@ -176,11 +188,13 @@ def _environment_after(event: FleetEvent, environment: Environment, now: datetim
         return environment.but(suppressions=kept)
     if event.override is not None:
         return environment.but(overrides=(*environment.overrides, event.override))
-    if event.command is None:
-        return environment
-    command = _command(event, event.command).but(at=now)
+    changes: dict[str, object] = {}
+    if event.health is not None:
+        changes["health"] = event.health
+    if event.command is not None:
+        changes["command"] = _command(event, event.command).but(at=now)
     entities = tuple(
-        one.but(state=one.state.but(command=command)) if one.name == event.entity else one
+        one.but(state=one.state.but(**changes)) if one.name == event.entity else one
         for one in environment.entities
     )
     return environment.but(entities=entities)

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, Field
 from temporal_plans.domain.fleets.names import ProductName, ShortName
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.fleets.releases import Release
-from temporal_plans.domain.fleets.versions import OrderableVersion
+from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
 from temporal_plans.domain.fleets.windows import Window
 from temporal_plans.domain.values.model import Duration, Value
 
@@ -27,11 +27,27 @@ class Ramp(Value):
     )
 
 
+class Admission(Value):
+    """When a release came to a channel."""
+
+    version: VersionText = Field(description="The release.")
+    channel: ShortName = Field(description="The channel.")
+    at: AwareDatetime = Field(description="When it came there.")
+
+
+Rollouts = Annotated[dict[ShortName, Duration], Field(max_length=50)]
+
+
 class Product(Value):
-    """A deployable component with its releases."""
+    """A deployable component with its releases. ``weekdays``: Monday to Friday in the time zone of
+    the window, without it in UTC. ``rollouts``: over how long upgrades to a new release are spread,
+    by channel."""
 
     id: ProductName
     window: Window | None = None
+    weekdays: Window | None = None
     releases: tuple[Release, ...] = ()
     recalls: tuple[Recall, ...] = ()
     ramps: tuple[Ramp, ...] = ()
+    admissions: tuple[Admission, ...] = ()
+    rollouts: Rollouts = {}

@@ -55,10 +55,11 @@ def _with_decision(entity: Entity, decision: Decision, at: datetime) -> Entity:
         return entity.but(state=state.but(active_plan=active))
     proposed = plan if decision.outcome is Outcome.BLOCKED else waiting
     numbers = [state.last_number, *(one.number for one in (plan, waiting) if one is not None)]
-    state = state.but(
-        proposed_plan=_proposed(proposed) if proposed is not None else None,
-        last_number=max(numbers),
-    )
+    kept = _proposed(proposed) if proposed is not None else None
+    same = kept == state.proposed_plan and max(numbers) == state.last_number
+    if same and decision.outcome is not Outcome.ISSUE:
+        return entity  # the same object, so that an index knows that nothing has changed
+    state = state.but(proposed_plan=kept, last_number=max(numbers))
     if decision.outcome is Outcome.ISSUE and plan is not None:
         state = state.but(
             active_plan=ActivePlan(

@@ -1,5 +1,6 @@
 """What would happen in a fleet over some time: with given events, and plans of a given length."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -9,10 +10,21 @@ from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.fleets.decide import decide
 from temporal_plans.domain.fleets.decisions import Decision, FleetDecision, Outcome, VerdictState
-from temporal_plans.domain.fleets.environment import Snapshot
+from temporal_plans.domain.fleets.environment import Environment, Snapshot
 from temporal_plans.domain.fleets.events import Fleet, FleetEvent, after, event_refusal
 from temporal_plans.domain.fleets.plans import ActiveStatus, EndStatus
 from temporal_plans.domain.fleets.progress import carried_out, ended
+from temporal_plans.domain.fleets.promotion.decide import decide_promotions
+from temporal_plans.domain.fleets.promotion.decisions import (
+    ProductDecision,
+    PromotionDecision,
+    PromotionOutcome,
+)
+from temporal_plans.domain.fleets.promotion.events import Reported
+from temporal_plans.domain.fleets.promotion.events import after as after_event
+from temporal_plans.domain.fleets.promotion.progress import promoted, with_tests
+from temporal_plans.domain.fleets.promotion.reports import EntityReport, reports_of
+from temporal_plans.domain.fleets.promotion.state import ProductState
 from temporal_plans.domain.values.model import Value
 
 DECISIONS_LIMIT = 100_000
@@ -31,6 +43,10 @@ class LineKind(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
+    PROMOTED = "PROMOTED"
+    HELD = "HELD"
+    RECALLED = "RECALLED"
+    EXPIRED = "EXPIRED"
 
 
 class TimelineEntry(Value):
@@ -50,6 +66,9 @@ class Simulation(Value):
     end: AwareDatetime = Field(description="The last time.")
     entries: tuple[TimelineEntry, ...] = Field(description="What happens, in order.")
     final: tuple[FleetDecision, ...] = Field(description="What is decided at the end.")
+    products: tuple[ProductDecision, ...] = Field(
+        default=(), description="What is decided of products with a pipeline at the end."
+    )
     complete: bool = Field(
         default=True, description="False when it stopped early, at the limit of decisions."
     )
@@ -57,16 +76,19 @@ class Simulation(Value):
 
 @dataclass(slots=True)
 class _Run:
-    """A simulation under way. ``due`` are the ends of running plans, ``wakeups`` the next times to
-    decide, ``told`` the last reason that was listed of each entity."""
+    """A simulation under way. ``due`` are the ends of running plans, ``wakeups`` and ``looks`` the
+    next times to decide about environments and products, ``told`` the last reason that was listed
+    of each entity, and of each release in a stage."""
 
     fleet: Fleet
     plan_duration: timedelta
     entries: list[TimelineEntry] = field(default_factory=list[TimelineEntry])
     due: dict[tuple[str, str], datetime] = field(default_factory=dict[tuple[str, str], datetime])
     wakeups: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    looks: dict[str, datetime] = field(default_factory=dict[str, datetime])
     told: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     answers: dict[str, FleetDecision] = field(default_factory=dict[str, FleetDecision])
+    promotions: dict[str, ProductDecision] = field(default_factory=dict[str, ProductDecision])
     count: int = 0
 
     def add(
@@ -83,22 +105,27 @@ def simulate(
     start: datetime,
     end: datetime,
     *,
+    products: Sequence[ProductState] = (),
     plan_duration: timedelta = PLAN_DURATION,
 ) -> Simulation:
     """Decide again and again from a time to another, as events, the ends of plans and the decisions
     themselves require. All plans take ``plan_duration`` and succeed, but those that events let
-    fail. Plans that run at the start end as if they had begun then."""
-    products = {one.id: one for snapshot in snapshots for one in snapshot.products}
+    fail. Plans that run at the start end as if they had begun then. ``products``: those with a
+    pipeline, or rules of channels; of the others nothing is promoted."""
+    known = {one.id: ProductState(product=one) for each in snapshots for one in each.products}
+    known |= {one.id: one for one in products}
     environments = {one.environment.name: one.environment for one in snapshots}
-    run = _Run(Fleet(products, environments, {}), plan_duration)
+    run = _Run(Fleet(known, environments, {}), plan_duration)
     for name, environment in environments.items():
         for entity in environment.entities:
             if entity.state.active_plan is not None:
                 run.due[name, entity.name] = start + plan_duration
     waiting = sorted((one for one in events if one.at <= end), key=lambda one: one.at)
     run.wakeups = dict.fromkeys(environments, start)
+    run.looks = {name: start for name, one in known.items() if one.pipeline is not None}
     while run.count < DECISIONS_LIMIT:
-        times = [*run.wakeups.values(), *run.due.values(), *(one.at for one in waiting[:1])]
+        times = [*run.wakeups.values(), *run.looks.values(), *run.due.values()]
+        times += [one.at for one in waiting[:1]]
         now = max(min(times, default=end), start)
         if now > end or not times:
             break
@@ -110,6 +137,7 @@ def simulate(
         end=end,
         entries=tuple(run.entries),
         final=tuple(run.answers[name] for name in sorted(run.answers)),
+        products=tuple(run.promotions[name] for name in sorted(run.promotions)),
         complete=run.count < DECISIONS_LIMIT,
     )
 
@@ -120,11 +148,94 @@ def _step(run: _Run, events: Sequence[FleetEvent], now: datetime) -> None:
     for key in sorted(key for key, at in run.due.items() if at <= now):
         dirty.add(key[0])
         _end(run, *key, now)
+    changed = {name for name, at in run.looks.items() if at <= now}
     for event in events:
         dirty |= set(run.fleet.environments)
+        changed |= {event.product or ""} & set(run.fleet.products)
         _happen(run, event, now)
     for name in sorted(dirty):
+        changed |= _report(run, run.fleet.environments[name], now)
+    for name in sorted(changed):
+        dirty |= _promote(run, name, now)
+    for name in sorted(dirty):
         _decide(run, name, now)
+
+
+def _report(run: _Run, environment: Environment, now: datetime) -> set[str]:
+    """Report what is new of the entities of an environment; returns the products concerned."""
+    found: dict[str, list[EntityReport]] = defaultdict(list)
+    reported: dict[str, dict[tuple[str, str], EntityReport]] = {}
+    for (product, report), (_, first) in zip(
+        reports_of(environment, now), reports_of(environment), strict=True
+    ):
+        state = run.fleet.products.get(product)
+        if state is None or state.pipeline is None:
+            continue
+        if product not in reported:
+            reported[product] = {one.key: one for one in state.reports}
+        known = reported[product].get(report.key)
+        if known is None or known.reported_at is None:
+            since = first.reported_at or now
+            found[product].append(first.but(reported_at=since))
+        elif not known.says(report):
+            found[product].append(report)
+    for name, reports in found.items():
+        state = after_event(Reported(reports=tuple(reports)), run.fleet.products[name], now)
+        _put(run, state)
+    return set(found)
+
+
+def _put(run: _Run, state: ProductState) -> None:
+    run.fleet = replace(run.fleet, products={**run.fleet.products, state.id: state})
+
+
+def _promote(run: _Run, name: str, now: datetime) -> set[str]:
+    """Decide about the releases of a product until there is nothing to carry out; returns the
+    environments that this concerns."""
+    state = run.fleet.products[name]
+    run.looks.pop(name, None)
+    if state.pipeline is None:
+        return set()
+    concerned: set[str] = set()
+    while True:
+        run.count += 1
+        answer = decide_promotions(state, now)
+        state = promoted(state, answer)
+        for one in answer.promotions:
+            _tell_promotion(run, name, one, now)
+        if not answer.acts or run.count >= DECISIONS_LIMIT:
+            break
+        concerned = set(run.fleet.environments)
+    _put(run, state)
+    run.promotions[name] = answer
+    if answer.next_wakeup is not None:
+        run.looks[name] = answer.next_wakeup
+    for environment in run.fleet.environments.values():
+        changed = with_tests(environment, name, answer.tests, now)
+        if changed is not environment:
+            concerned.add(environment.name)
+            environments = {**run.fleet.environments, environment.name: changed}
+            run.fleet = replace(run.fleet, environments=environments)
+    return concerned
+
+
+_KINDS = {
+    PromotionOutcome.PROMOTE: LineKind.PROMOTED,
+    PromotionOutcome.RECALL: LineKind.RECALLED,
+    PromotionOutcome.CANCEL: LineKind.EXPIRED,
+}
+
+
+def _tell_promotion(run: _Run, product: str, one: PromotionDecision, now: datetime) -> None:
+    """List what is done with a release in a stage, and why it waits when that is another reason."""
+    text = f"{one.version} from {one.source} to {one.target}"
+    key = f"{product} {text}"
+    kind = _KINDS.get(one.outcome)
+    if kind is None and run.told.get(key) == (one.outcome, one.code):
+        return
+    run.told[key] = (one.outcome, one.code)
+    why = f": {one.code}: {one.message}" if one.code else ""
+    run.add(now, kind or LineKind.HELD, "", product, f"{text}{why}")
 
 
 def _end(run: _Run, environment: str, entity: str, now: datetime) -> None:
@@ -161,6 +272,8 @@ def _happen(run: _Run, event: FleetEvent, now: datetime) -> None:
 def _event_text(event: FleetEvent, what: str) -> str:
     detail: Mapping[str, str] = {
         "publish": event.publish.version if event.publish else "",
+        "health": event.health or "",
+        "pipeline": "enabled" if event.pipeline else "disabled",
         "promote": ", ".join(f"{v} to {c}" for v, c in (event.promote or {}).items()),
         "recall": event.recall.id if event.recall else "",
         "revert": event.revert or "",
@@ -177,13 +290,14 @@ def _decide(run: _Run, name: str, now: datetime) -> None:
     run.count += 1
     environment = run.fleet.environments[name]
     snapshot = Snapshot.model_construct(
-        environment=environment, products=tuple(run.fleet.products.values())
+        environment=environment,
+        products=tuple(one.product for one in run.fleet.products.values()),
     )
     answer = decide(snapshot, now)
     changed = carried_out(snapshot, answer)
     run.fleet = replace(
         run.fleet,
-        products={one.id: one for one in changed.products},
+        products={one.id: run.fleet.products[one.id].but(product=one) for one in changed.products},
         environments={**run.fleet.environments, name: changed.environment},
     )
     run.answers[name] = answer

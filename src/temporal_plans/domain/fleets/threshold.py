@@ -46,9 +46,12 @@ def _counted(environment: Environment) -> Iterable[Suppression]:
 
 
 def with_change(
-    suppressions: Iterable[Suppression], change: ThresholdChange
+    suppressions: tuple[Suppression, ...], change: ThresholdChange
 ) -> tuple[Suppression, ...]:
-    """Return the suppressions after a change of the threshold's own."""
+    """Return the suppressions after a change of the threshold's own: the same object when there is
+    none."""
+    if change.created is None and not change.removed:
+        return suppressions
     kept = tuple(one for one in suppressions if one.id not in change.removed)
     return (*kept, change.created) if change.created else kept
 

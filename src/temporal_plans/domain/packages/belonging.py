@@ -1,4 +1,4 @@
-"""Whether an object in a cluster belongs to an instance, or to somebody else."""
+"""Whether an object in a cluster belongs to an instance, or to something else."""
 
 from temporal_plans.domain.packages.enhancement import INSTANCE_LABEL, controller_of
 from temporal_plans.domain.packages.manifests import Manifest, group_kind, name_of, part

@@ -34,6 +34,7 @@ class ChangeRequest(CompactValue):
     cluster: Name = ""
     namespace: Name = ""
     switches: Switches | None = None
+    create_namespace: bool = False
     allow_downgrade: bool = False
     force: bool = False
 

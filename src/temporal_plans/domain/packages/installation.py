@@ -80,7 +80,7 @@ class Installation(CompactValue):
 
     ``instance`` is its name in templates and labels. ``given`` are texts of parameters by name.
     ``secrets`` are references to values, by the name of the parameter: another value has another
-    reference. No parameter is in both.
+    reference. No parameter is in both. ``create_namespace``: a plan creates it where it lacks.
     """
 
     package: PackageDefinition
@@ -89,6 +89,7 @@ class Installation(CompactValue):
     namespace: Name
     given: dict[str, str] = {}
     secrets: dict[str, str] = {}
+    create_namespace: bool = False
     switches: Switches = Switches()
 
     def masked(self, name: str) -> bool:

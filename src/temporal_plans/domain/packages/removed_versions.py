@@ -71,7 +71,7 @@ def _version(one: Object) -> Object:
 
 
 def _open(schema: Object) -> Object:
-    """v1beta1 keeps fields that the schema does not know, unless it is told otherwise."""
+    """v1beta1 keeps fields that the schema does not know, unless the definition says otherwise."""
     whole = part(schema, "openAPIV3Schema")
     kept = {"type": "object", **whole, "x-kubernetes-preserve-unknown-fields": True}
     return {**schema, "openAPIV3Schema": kept}

@@ -154,6 +154,7 @@ def _installation(
         namespace=place.namespace,
         given=dict(values.given),
         secrets=dict(values.secrets),
+        create_namespace=place.create_namespace or request.create_namespace,
         switches=switches,
     )
 

@@ -16,7 +16,11 @@ from temporal_plans.domain.fleets.names import (
     Text,
 )
 from temporal_plans.domain.fleets.plans import Intent
-from temporal_plans.domain.fleets.products import Ramp
+from temporal_plans.domain.fleets.products import Admission, Ramp, Rollouts
+from temporal_plans.domain.fleets.promotion.channels import ChannelOptions
+from temporal_plans.domain.fleets.promotion.decisions import PromotionOutcome
+from temporal_plans.domain.fleets.promotion.pipelines import PipelineOptions
+from temporal_plans.domain.fleets.promotion.runs import StageRun
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
@@ -97,6 +101,34 @@ class ProductDocument(Value):
     ramps: tuple[Ramp, ...] = Field(
         default=(), max_length=1000, description="Ramped rollouts under way."
     )
+    rollouts: Rollouts = Field(
+        default={},
+        description="Over how long upgrades to a new release are spread, by channel. A rollout "
+        "under way keeps its length.",
+    )
+    admissions: tuple[Admission, ...] = Field(
+        default=(),
+        max_length=100_000,
+        description="When releases came to channels; without an entry when they were published.",
+    )
+    promotions: tuple[StageRun, ...] = Field(
+        default=(),
+        max_length=100_000,
+        description="What is remembered of promotions under way.",
+    )
+
+
+class ChannelDocument(ChannelOptions):
+    """A channel: what a release needs to come to it. Channels without rules need no document."""
+
+    kind: Literal["channel"] = Field(description="The kind of document.")
+    name: ShortName = Field(description="Its name.")
+
+
+class PipelineDocument(PipelineOptions):
+    """The pipeline of a product: how its releases go from channel to channel."""
+
+    kind: Literal["pipeline"] = Field(description="The kind of document.")
 
 
 class EntityStateDocument(EntityState):
@@ -172,6 +204,21 @@ class ExpectedDecision(Value):
     )
 
 
+class ExpectedPromotion(Value):
+    """What should be decided of a release in a stage; what is not given is not compared."""
+
+    outcome: PromotionOutcome | None = Field(default=None, description="The outcome.")
+    code: str | None = Field(default=None, description="The first reason.")
+    failed: dict[str, str] | None = Field(
+        default=None, description="Conditions that do not hold, with their codes: all of them."
+    )
+    healthy: int | None = Field(default=None, description="How many canaries are healthy.")
+    unhealthy: int | None = Field(default=None, description="How many canaries are unhealthy.")
+    next_evaluation_at: AwareDatetime | None = Field(
+        default=None, description="When it is decided again."
+    )
+
+
 class ExpectationDocument(Value):
     """What `temporal plan fleet decide` should decide at a time."""
 
@@ -181,7 +228,15 @@ class ExpectationDocument(Value):
     )
     description: Text = Field(default="", description="What is shown, for people.")
     decisions: dict[str, ExpectedDecision] = Field(
-        description="Expected decisions by `<environment>/<entity>`."
+        default={}, description="Expected decisions by `<environment>/<entity>`."
+    )
+    promotions: dict[str, ExpectedPromotion] = Field(
+        default={},
+        description="Expected decisions of promotions by `<product>/<version>/<target channel>`.",
+    )
+    tests: tuple[str, ...] | None = Field(
+        default=None,
+        description="The entities that promotions test, `<environment>/<entity>`: all of them.",
     )
 
 
@@ -200,6 +255,8 @@ class EventsDocument(Value):
 FleetDocument = (
     EnvironmentDocument
     | ProductDocument
+    | ChannelDocument
+    | PipelineDocument
     | StateDocument
     | SuppressionsDocument
     | ExpectationDocument
@@ -208,6 +265,8 @@ FleetDocument = (
 DOCUMENTS: dict[str, type[FleetDocument]] = {
     "environment": EnvironmentDocument,
     "product": ProductDocument,
+    "channel": ChannelDocument,
+    "pipeline": PipelineDocument,
     "state": StateDocument,
     "suppressions": SuppressionsDocument,
     "expectation": ExpectationDocument,

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from temporal_plans.domain.fleets.decisions import Decision, VerdictState
+from temporal_plans.domain.fleets.promotion.decisions import ProductDecision, PromotionDecision
+from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason
 from temporal_plans.loading.fleets.documents import ExpectationDocument, ExpectedDecision
@@ -24,9 +26,51 @@ def unmet(expected: ExpectationDocument, decisions: Iterable[Decision]) -> Itera
             yield from _differences(f"decisions.{name}", one, found)
 
 
+def unmet_promotions(
+    expected: ExpectationDocument, products: Iterable[ProductDecision]
+) -> Iterator[Reason]:
+    """Yield what is not as expected of promotions."""
+    products = tuple(products)
+    by_name: dict[str, PromotionDecision] = {}
+    for product in products:
+        for one in product.promotions:
+            by_name.setdefault(f"{product.product}/{one.version}/{one.target}", one)
+    for name, wanted in expected.promotions.items():
+        found = by_name.get(name)
+        if found is None:
+            problem = "no stage has such a release to promote"
+            fix = suggestion(name, by_name)
+            yield Reason(field=f"promotions.{name}", problem=problem, fix=fix)
+        else:
+            yield from _compared(f"promotions.{name}", wanted, _promotion_facts(found))
+    if expected.tests is not None:
+        tests = tuple(
+            sorted(f"{one.environment}/{one.entity}" for p in products for one in p.tests)
+        )
+        if tests != tuple(sorted(expected.tests)):
+            problem = f"expected {_text(expected.tests)}"
+            yield Reason(field="tests", problem=problem, value=_text(tests))
+
+
+def _promotion_facts(found: PromotionDecision) -> Mapping[str, object]:
+    return {
+        "outcome": found.outcome,
+        "code": found.code,
+        "failed": {
+            one.id: one.code for one in found.conditions if one.state is VerdictState.FAILED
+        },
+        "healthy": found.canaries.healthy if found.canaries else None,
+        "unhealthy": found.canaries.unhealthy if found.canaries else None,
+        "next_evaluation_at": found.next_evaluation_at,
+    }
+
+
 def _differences(path: str, wanted: ExpectedDecision, found: Decision) -> Iterator[Reason]:
-    actual = _facts(found)
-    for name in ExpectedDecision.model_fields:
+    return _compared(path, wanted, _facts(found))
+
+
+def _compared(path: str, wanted: Value, actual: Mapping[str, object]) -> Iterator[Reason]:
+    for name in type(wanted).model_fields:
         expected = getattr(wanted, name)
         if expected is not None and expected != actual[name]:
             yield Reason(

@@ -27,6 +27,12 @@ from temporal_plans.domain.fleets.environment import (
 )
 from temporal_plans.domain.fleets.plans import EntityConfig
 from temporal_plans.domain.fleets.products import Product
+from temporal_plans.domain.fleets.promotion.channels import Channel
+from temporal_plans.domain.fleets.promotion.events import channel_refusal
+from temporal_plans.domain.fleets.promotion.pipelines import Pipeline, pipeline_problems
+from temporal_plans.domain.fleets.promotion.reports import EntityReport, reports_of
+from temporal_plans.domain.fleets.promotion.soak import WEEKDAYS_BEFORE
+from temporal_plans.domain.fleets.promotion.state import ProductState
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
 from temporal_plans.domain.fleets.versions import parse_version
 from temporal_plans.domain.fleets.windows import ALL_TIME_NAME
@@ -34,15 +40,18 @@ from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.fleets.documents import (
+    ChannelDocument,
     ConfigBlockDocument,
     EntityDocument,
     EntityStateDocument,
     EnvironmentDocument,
+    PipelineDocument,
     ProductDocument,
     StateDocument,
     SuppressionsDocument,
 )
 from temporal_plans.loading.fleets.files import FleetFile
+from temporal_plans.loading.fleets.schedules import WeeklySchedule
 
 WINDOWS_BEFORE = timedelta(days=31)
 WINDOWS_AFTER = timedelta(days=60)
@@ -85,14 +94,57 @@ def revision(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def product_states(
+    files: Iterable[FleetFile], now: datetime, *, ahead: timedelta = timedelta()
+) -> tuple[ProductState, ...]:
+    """Return the state of each product, by name, with what the documents report of its entities.
+    Raises SpecError for documents that contradict each other."""
+    files = tuple(files)
+    reports: dict[str, list[EntityReport]] = {}
+    products: tuple[Product, ...] = ()
+    for snapshot in snapshots(files, now, ahead=ahead):
+        products = snapshot.products
+        for product, report in reports_of(snapshot.environment):
+            reports.setdefault(product, []).append(report)
+    if not products:
+        span = _Span(now - WINDOWS_BEFORE, now + WINDOWS_AFTER + ahead)
+        products = tuple(_product(one, span) for one in _of(files, ProductDocument))
+    channels = tuple(
+        Channel(**{name: getattr(one, name) for name in Channel.model_fields})
+        for one in _of(files, ChannelDocument)
+    )
+    pipelines = {
+        one.product: Pipeline(**{name: getattr(one, name) for name in Pipeline.model_fields})
+        for one in _of(files, PipelineDocument)
+    }
+    runs = {one.name: one.promotions for one in _of(files, ProductDocument)}
+    return tuple(
+        ProductState(
+            product=one,
+            channels=channels,
+            pipeline=pipelines.get(one.id),
+            runs=runs[one.id],
+            reports=tuple(reports.get(one.id, ())),
+        )
+        for one in sorted(products, key=lambda product: product.id)
+    )
+
+
 def _product(document: ProductDocument, span: _Span) -> Product:
     schedule = document.maintenance_window
+    weekdays = WeeklySchedule(
+        time_zone_name=schedule.time_zone_name if schedule else "UTC",
+        time_intervals=("MONDAY/00:00-SATURDAY/00:00",),
+    )
     return Product(
         id=document.name,
         window=schedule.window(span.start, span.end) if schedule else None,
+        weekdays=weekdays.window(span.start - WEEKDAYS_BEFORE, span.end),
         releases=document.releases,
         recalls=document.recalls,
         ramps=document.ramps,
+        admissions=document.admissions,
+        rollouts=document.rollouts,
     )
 
 
@@ -173,6 +225,12 @@ def _check(files: Sequence[FleetFile]) -> None:
                 problems += _environment_problems(file.value, products)
             case ProductDocument():
                 problems += _product_problems(file.value)
+            case ChannelDocument():
+                refusal = channel_refusal(Channel(name=file.value.name, labels=file.value.labels))
+                problems += refusal.reasons if refusal else ()
+            case PipelineDocument():
+                problems += _unknown("product", file.value.product, products)
+                problems += pipeline_problems(file.value)
             case StateDocument() | SuppressionsDocument():
                 problems += _unknown("environment", file.value.environment, environments)
                 if isinstance(file.value, SuppressionsDocument):
@@ -185,8 +243,10 @@ def _check(files: Sequence[FleetFile]) -> None:
 
 def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]:
     match file.value:
-        case EnvironmentDocument() | ProductDocument():
+        case EnvironmentDocument() | ProductDocument() | ChannelDocument():
             name, field = file.value.name, "name"
+        case PipelineDocument():
+            name, field = file.value.product, "product"
         case StateDocument():
             name, field = file.value.environment, "environment"
         case _:
@@ -268,6 +328,17 @@ def _product_problems(document: ProductDocument) -> Iterator[Reason]:
     for index, ramp in enumerate(document.ramps):
         if ramp.duration <= timedelta():
             yield Reason(field=f"ramps.{index}.duration", problem="must be more than 0")
+    for channel, length in document.rollouts.items():
+        if length <= timedelta():
+            yield Reason(field=f"rollouts.{channel}", problem="must be more than 0")
+    for index, admission in enumerate(document.admissions):
+        if admission.version not in versions:
+            yield Reason(
+                field=f"admissions.{index}.version",
+                problem="is not among the releases",
+                value=admission.version,
+                fix=suggestion(admission.version, versions),
+            )
 
 
 def _suppression_problems(document: SuppressionsDocument) -> Iterator[Reason]:

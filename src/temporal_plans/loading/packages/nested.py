@@ -100,12 +100,11 @@ class _Resolution:
             self._check_limits(place)
             files = place.files()
             read = read_files(files, place.source)
-            faults = [fault.as_reason() for fault in read.faults]
+            if read.faults:
+                raise SpecError(fault.as_reason() for fault in read.faults)
         except SpecError as error:
-            faults = list(error.reasons)
-        if faults:
             where = f"{place.source}: " if nested else ""
-            self.problems += [fault.but(field=f"{where}{fault.field}") for fault in faults]
+            self.problems += [one.but(field=f"{where}{one.field}") for one in error.reasons]
             return None
         return read, files
 

@@ -1,6 +1,7 @@
 """An API server of two kinds that keeps objects in memory: what the client sends, and what it makes
 of the answers. How a real one behaves is for ``tests/kubernetes``."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -25,10 +26,13 @@ class FakeServer:
         self.requests: list[str] = []
         self.printed: list[bytes | str | None] = []
         self.things_are_defined = False
+        self.stalls = False
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         path = request.path
+        if self.stalls:
+            await asyncio.Event().wait()
         if (found := self._discovered(path)) is not None:
             return web.json_response(found)
         self.requests.append(f"{request.method} {request.path_qs}")
@@ -98,7 +102,7 @@ async def serving(folder: Path) -> AsyncGenerator[tuple[FakeServer, Path], None]
     server = FakeServer()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(application)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from temporal_plans.activities.kubernetes.access import ClusterAccess
-from temporal_plans.activities.kubernetes.cluster import Object
+from temporal_plans.activities.kubernetes.cluster import Object, connected
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.kubernetes.errors import ClusterError
 from unit.activities.kubernetes.fake_server import FakeServer, serving
@@ -95,3 +95,12 @@ async def test_in_a_cluster_the_service_account_is_used(monkeypatch: pytest.Monk
         with pytest.raises(ClusterError, match="Service token file does not exist"):
             async with connection.use():
                 pass
+
+
+async def test_a_server_that_does_not_answer_is_not_waited_for(
+    served: tuple[FakeServer, Path],
+) -> None:
+    served[0].stalls = True
+    with pytest.raises(ClusterError, match="cluster: the API server did not answer in time"):
+        async with connected(served[1], timeout=0.2):
+            pass

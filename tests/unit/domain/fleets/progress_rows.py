@@ -340,6 +340,16 @@ FACTS = [
         **blocked(K15="SUPPRESSED", K20="OUTSIDE_WINDOW", K23="UNHEALTHY"),
     ),
     row(
+        "T209",
+        windowed(
+            product=False,
+            settings={"downtime_window": "never", "no_downtime_window": "never"},
+            suppressions=[stop()],
+        ),
+        code="SUPPRESSED",
+        **blocked(K15="SUPPRESSED", K20="OUTSIDE_WINDOW"),
+    ),
+    row(
         "awaiting-approval",
         simple("1.0.0", "1.1.0", awaiting_approval="cr-1"),
         **blocked(K28="AWAITING_APPROVAL"),

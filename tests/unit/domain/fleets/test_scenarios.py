@@ -3,8 +3,9 @@
 Those of ``DEFAULTS`` are choices of ours where the followed documentation is silent.
 """
 
+import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from builders.fleets import (
     stop,
     waiting_plan,
 )
+from repository import ROOT
 from temporal_plans.domain.fleets.environment import Snapshot
 from unit.domain.fleets.progress_rows import (
     AUTO,
@@ -47,6 +49,7 @@ from unit.domain.fleets.target_rows import (
     WINDOWS,
     recalled,
     related,
+    schedule,
     with_needs,
 )
 
@@ -73,6 +76,12 @@ ROLLED_BACK = {
     "last_plan": failed_plan("1.0.0", "1.1.0", intent="ROLLBACK"),
     "version": "1.1.0",
 }
+AT_NIGHT = {
+    "windows": {"night": schedule("SUNDAY/02:30-SUNDAY/03:00", zone="Europe/Berlin")},
+    "downtime_window": "night",
+    "no_downtime_window": "night",
+}
+CLOSED_THEN = blocked(K20="OUTSIDE_WINDOW")
 DEFAULTS = [
     row("T011", simple("1.0.0", "1.1.0", at="2.0.0"), **idle("AHEAD_OF_CHANNEL")),
     row(
@@ -179,6 +188,20 @@ DEFAULTS = [
         outcome="BLOCKED",
         code="SCHEMA_UNSUPPORTED",
     ),
+    *(
+        # The clock jumps from 02:00 to 03:00 in March, and from 03:00 back to 02:00 in October.
+        row(f"T036-{name}", simple("1.0.0", "1.1.0", settings=AT_NIGHT), now=now, **expected)
+        for name, now, expected in (
+            ("spring-before", datetime(2026, 3, 29, 0, 59, 59, tzinfo=UTC), CLOSED_THEN),
+            ("spring", datetime(2026, 3, 29, 1, tzinfo=UTC), CLOSED_THEN),
+            ("spring-half-past", datetime(2026, 3, 29, 1, 30, tzinfo=UTC), CLOSED_THEN),
+            ("autumn-before", datetime(2026, 10, 25, 0, 29, 59, tzinfo=UTC), CLOSED_THEN),
+            ("autumn-first", datetime(2026, 10, 25, 0, 30, tzinfo=UTC), upgrade("1.1.0")),
+            ("autumn-between", datetime(2026, 10, 25, 1, 15, tzinfo=UTC), CLOSED_THEN),
+            ("autumn-second", datetime(2026, 10, 25, 1, 30, tzinfo=UTC), upgrade("1.1.0")),
+            ("autumn-after", datetime(2026, 10, 25, 2, tzinfo=UTC), CLOSED_THEN),
+        )
+    ),
     row(
         "agent-silent",
         simple("1.0.0", "1.1.0", facts={"agent_seen_at": NOW - timedelta(minutes=10)}),
@@ -193,32 +216,24 @@ def test_decided_by_default(given: Snapshot, now: datetime, expected: Mapping[st
 
 
 NOT_HERE = {
-    "T016": "edits of secrets are refused by workflows, which are not built",
-    "T036": "in tests/unit/loading/fleets/test_schedules.py",
-    "T038": "promotion is not built",
+    "T016": "keys of agents are out of scope",
     "T072": "modules are out of scope",
-    "T104": "adding entities is a command of workflows, which are not built",
-    "T118c": "the length of suppressions is in test_progress.py",
-    "T133": "in test_commands.py",
-    "T139": "in test_commands.py",
-    "T155": "in test_progress.py",
-    "T168": "edits of ramps are commands of workflows, which are not built",
-    "T171": "in tests/unit/loading/fleets/test_documents.py",
-    **dict.fromkeys(
-        ("T172", "T174", "T175", "T177", "T178", "T180", "T181", "T183", "T184", "T186", "T187"),
-        "promotion is not built",
-    ),
-    "T190": "promotion is not built",
-    "T192": "promotion is not built",
-    "T200": "in test_versions.py",
-    "T202": "in test_versions.py",
-    "T203": "in test_versions.py",
-    "T205": "change requests are not built",
-    "T206": "change requests are not built",
-    "T209": "the order of constraints is in test_constraints.py",
-    "T211": "in tests/unit/loading/fleets/test_documents.py",
+    "T104": "an entity is added by a change of documents, which a workflow takes",
+    "T205": "change requests are workflows",
+    "T206": "change requests are workflows",
 }
-"""Scenarios that are no decision, or that are not there yet, and why."""
+"""Scenarios that are no decision, and why."""
+
+ELSEWHERE = {
+    "domain/fleets/test_commands.py": "T133 T139",
+    "domain/fleets/test_progress.py": "T115 T118c T155",
+    "domain/fleets/test_versions.py": "T200 T202 T203",
+    "domain/fleets/promotion_rows.py": "T175 T177 T178 T180 T187 T192",
+    "domain/fleets/test_promotion.py": "T038 T168 T172 T174 T181 T183 T184 T186 T190",
+    "loading/fleets/test_documents.py": "T171 T172 T211",
+    "loading/fleets/test_schedules.py": "T036",
+}
+"""Scenarios that are tested in other files, by the file."""
 
 SCENARIOS = """
 T001 T002 T004 T005 T007 T008 T010 T011 T013 T014 T016 T017 T020 T021 T023 T024 T026 T027 T029
@@ -233,8 +248,17 @@ T202 T203 T205 T206 T208 T209 T211
 
 def test_every_scenario_is_here_or_has_its_reason() -> None:
     here = {str(one.id).partition("-")[0] for one in (*DECIDED, *DEFAULTS)}
-    assert sorted(set(SCENARIOS.split()) - here - set(NOT_HERE)) == []
-    assert sorted(set(NOT_HERE) & here - {"T118c"}) == []
+    elsewhere = {one for ids in ELSEWHERE.values() for one in ids.split()}
+    assert sorted(set(SCENARIOS.split()) - here - elsewhere - set(NOT_HERE)) == []
+    assert sorted(set(NOT_HERE) & (here | elsewhere)) == []
+
+
+@pytest.mark.parametrize(("path", "ids"), ELSEWHERE.items())
+def test_scenarios_are_where_they_are_said_to_be(path: str, ids: str) -> None:
+    text = (ROOT / "tests" / "unit" / path).read_text().lower()
+    named = set(re.findall(r"\b(?:test_)?(t\d{3}c?)(?![0-9a-z])", text))
+    missing = [one for one in ids.lower().split() if one not in named]
+    assert missing == []
 
 
 def test_majors_have_blocks() -> None:

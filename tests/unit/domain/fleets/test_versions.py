@@ -3,8 +3,10 @@
 import random
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from temporal_plans.domain.fleets.versions import (
+    VersionBound,
     VersionKind,
     compare,
     in_range,
@@ -86,3 +88,19 @@ def test_snapshots_of_equal_age_differ_in_text_only() -> None:
 )
 def test_in_range(version: str, minimum: str | None, maximum: str | None, inside: bool) -> None:
     assert in_range(version, minimum, maximum) is inside
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        *((text, True) for text in ("1.x.x", "2.0.x", "x.x.x", "1.2.3")),
+        *((text, False) for text in ("x.y.z", "x.0.0", "0.x.3", "x.x.2", "1.x")),
+    ],
+)
+def test_t203_a_text_is_a_bound(text: str, valid: bool) -> None:
+    bounds = TypeAdapter[str](VersionBound)
+    if valid:
+        assert bounds.validate_python(text) == text
+    else:
+        with pytest.raises(ValidationError):
+            bounds.validate_python(text)

@@ -100,7 +100,11 @@ def test_other_kinds_stay_as_they_are_below_their_metadata(version: str, kind: s
 
 
 def test_claims_of_a_stateful_set_are_labelled() -> None:
-    claims = [{"metadata": {"name": "data", "labels": {"kept": "yes"}}}, {"spec": {}}, "none"]
+    claims: list[Any] = [
+        {"metadata": {"name": "data", "labels": {"kept": "yes"}}},
+        {"spec": {}},
+        "none",
+    ]
     manifest = made("apps/v1", "StatefulSet", spec={"volumeClaimTemplates": claims})
     assert enhanced(manifest, ORIGIN, namespaced=True)["spec"]["volumeClaimTemplates"] == [
         {"metadata": {"name": "data", "labels": {"kept": "yes", **LABELS}}},

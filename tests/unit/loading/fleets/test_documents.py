@@ -1,18 +1,45 @@
 """Documents of fleets: read, refused with field and line, and made into snapshots."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from temporal_plans.domain.values.refusal import SpecError
 from temporal_plans.loading.fleets.files import read_documents
-from temporal_plans.loading.fleets.snapshots import snapshots
+from temporal_plans.loading.fleets.snapshots import product_states, snapshots
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 PRODUCT = "kind: product\nname: g:a\nreleases:\n  - {version: 1.0.0, channels: [stable]}\n"
 ENVIRONMENT = (
     "kind: environment\nname: prod\nentities:\n  a: {product: 'g:a', config: {1.0.0: {}}}\n"
 )
+PIPELINE = (
+    "kind: pipeline\nproduct: g:a\nstages: [{source: DEV, target: beta, timed: {soak: 1h}}]\n"
+)
+
+
+def test_documents_make_the_state_of_products() -> None:
+    state = "kind: state\nenvironment: prod\nentities: {a: {version: 1.0.0, health: ERROR}}\n"
+    channel = "kind: channel\nname: beta\nlabels: {tested: []}\n"
+    texts = (PRODUCT, ENVIRONMENT, state, channel, PIPELINE)
+    [found] = product_states(read_documents("---\n".join(texts), "f.yml"), NOW)
+    assert found.pipeline is not None
+    assert (found.id, found.channel("beta").labels) == ("g:a", {"tested": ()})
+    assert [(one.key, one.condition) for one in found.reports] == [(("prod", "a"), "unhealthy")]
+    alone = product_states(read_documents(f"{PRODUCT}---\n{PIPELINE}", "f.yml"), NOW)
+    assert [one.reports for one in alone] == [()]
+
+
+def test_weekdays_are_those_of_the_zone_of_the_product() -> None:
+    window = (
+        "maintenance-window: {time-zone-name: Asia/Tokyo, "
+        "time-intervals: [MONDAY/00:00-MONDAY/01:00]}\n"
+    )
+    for text, begins in ((PRODUCT, 0), (PRODUCT + window, -9)):
+        [found] = product_states(read_documents(text, "f.yml"), NOW)
+        sunday = datetime(2026, 1, 4, 12, tzinfo=UTC)
+        monday = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(hours=begins)
+        assert found.weekdays(NOW).next_opening(sunday) == monday
 
 
 def test_documents_make_a_snapshot() -> None:
@@ -79,6 +106,23 @@ def test_the_configuration_in_force_is_compared_by_its_content() -> None:
             "kind: environment\nname: a\n---\nkind: suppressions\nenvironment: a\nsuppressions:\n"
             "  - {id: s, start: 2026-01-05T12:00:00}\n",
             "suppressions.0.start",
+        ),
+        pytest.param(
+            f"{PRODUCT}---\n{PIPELINE.replace('beta', 'RELEASE')}",
+            "f.yml:8: stages.0.target: is a channel that releases come to when they are published",
+            id="T172",
+        ),
+        (f"{PRODUCT}---\n{PIPELINE}{PIPELINE}", "duplicate key"),
+        (f"{PRODUCT}---\n{PIPELINE}---\n{PIPELINE}", "there is another pipeline document of it"),
+        (PIPELINE, "product: there is no product of this name"),
+        (f"{PRODUCT}---\n{PIPELINE.replace('1h', '40d')}", "timed.soak: is too long"),
+        (f"{PRODUCT}---\n{PIPELINE.replace('timed', 'tmed')}", "f.yml:8: stages.0.tmed: unknown"),
+        ("kind: channel\nname: DEV\nlabels: {a: []}\n", "f.yml:2: name: DEV takes every release"),
+        ("kind: channel\nname: a\n---\nkind: channel\nname: a\n", "another channel document"),
+        (f"{PRODUCT}rollouts: {{stable: 0s}}\n", "f.yml:5: rollouts.stable: must be more than 0"),
+        (
+            f"{PRODUCT}admissions: [{{version: 2.0.0, channel: a, at: 2026-01-05T12:00:00Z}}]\n",
+            "admissions.0.version: is not among the releases",
         ),
         ("kind: environment\nname: a\n---\n- 1\n---\nkind: x\n", "f.yml:6: kind: is no kind"),
         ("kind: environment\nname: a\nname: b\n", "duplicate key"),

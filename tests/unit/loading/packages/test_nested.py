@@ -8,11 +8,18 @@ import pytest
 
 from builders.packages import package_files, write_package
 from temporal_plans.domain.packages.nesting import NESTED_LIMIT
+from temporal_plans.domain.packages.pipes.pod import pod_faults
+from temporal_plans.domain.packages.tasks.pipe import PipeTask
 from temporal_plans.domain.values.refusal import SpecError
 from temporal_plans.loading.packages.archive import write_archive
+from temporal_plans.loading.packages.contexts import Installation, render_package
 from temporal_plans.loading.packages.limits import SIZE_LIMIT
 from temporal_plans.loading.packages.nested import PackageTree, load_tree
+from temporal_plans.loading.packages.objects import read_objects
 from temporal_plans.loading.packages.stored import NESTED_FILE, stored_archive, stored_package
+from temporal_plans.loading.packages.templates import StepPlace
+
+STORE = Path(__file__).parents[4] / "examples" / "packages" / "store"
 
 OPERATOR = """\
 name: {name}
@@ -233,3 +240,17 @@ def test_a_list_of_nested_packages_in_a_folder_means_nothing(tmp_path: Path) -> 
     assert load_tree(folder).root.archive == stored_archive(
         package_files(), load_tree(folder).root.package.nested
     )
+
+
+def test_the_example_has_a_cache_and_a_pod_that_makes_a_password() -> None:
+    tree = load_tree(STORE)
+    assert names(tree) == ["cache", "store"]
+    package = tree.root.package
+    task = package.task("password")
+    assert isinstance(task, PipeTask)
+    installation = Installation(package, "shop", "prod")
+    place = StepPlace("deploy", "store", "password")
+    text = render_package(installation, [task.pod], place)[task.pod]
+    assert isinstance(text, str)
+    [pod] = read_objects(text).objects
+    assert list(pod_faults(pod, task.pipe)) == []

@@ -29,7 +29,12 @@ from temporal_plans.messages.owners import (
     PlanRecord,
     UninstallRequest,
 )
-from temporal_plans.messages.packages import Adopted, InstanceInput, InstanceState
+from temporal_plans.messages.packages import (
+    Adopted,
+    InstanceInput,
+    InstanceState,
+    installed_package,
+)
 from temporal_plans.messages.plans import PlanInput, PlanReport
 from temporal_plans.workflows.mechanics.externs import require_plugin
 from temporal_plans.workflows.packages.adoption import former_plans
@@ -37,7 +42,7 @@ from temporal_plans.workflows.packages.contents import HeldContents
 from temporal_plans.workflows.packages.deploying import Deploying
 from temporal_plans.workflows.packages.inventory import InventoryMessages
 from temporal_plans.workflows.packages.observation import ObjectWatch
-from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal, installed_package
+from temporal_plans.workflows.packages.plan_inputs import InstancePlans, Removal
 from temporal_plans.workflows.packages.queries import InstanceQueries
 
 _ENDS = "its plan cleanup failed"
@@ -57,6 +62,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._configs = ConfigurationBook[PackageConfiguration](state.configs, state.target)
         self._installs = not self._configs.has_target
         self._inventory = {one.key: one for one in state.inventory}
+        self._services = state.services
         self._rejected = state.rejected
         self._volumes, self._force = state.volumes, state.force
         self._refusal: Refusal | None = None
@@ -139,6 +145,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             uids=self._uids,
             inventory=tuple(self._inventory.values()),
             hashes=self._hashes,
+            services=self._services,
             held=tuple(sorted(self._contents.held)),
             rejected=self._rejected,
             seen=self._watch.last,

@@ -5,7 +5,7 @@ from temporalio import workflow
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.values.refusal import Code, Refusal
-from temporal_plans.messages.packages import OBJECTS_LIMIT, Recorded, RecordObjects
+from temporal_plans.messages.packages import OBJECTS_LIMIT, SERVICES_LIMIT, Recorded, RecordObjects
 from temporal_plans.workflows.owners.owner import Owner
 
 
@@ -13,6 +13,7 @@ class InventoryMessages(Owner):
     """A base class of the Instance workflow. ``_uids`` are the ids of the newest runs, by plan."""
 
     _inventory: dict[tuple[str, str, str, str], ObjectRef]
+    _services: tuple[str, ...]
     _uids: dict[str, str]
 
     @workflow.update(
@@ -22,6 +23,7 @@ class InventoryMessages(Owner):
     def record_objects(self, record: RecordObjects) -> Recorded:
         new = {one.key: one for one in record.objects}
         self._inventory = {**self._inventory, **new}
+        self._services = tuple(dict.fromkeys((*self._services, *record.services)))
         return Recorded(objects=len(self._inventory))
 
     @record_objects.validator
@@ -33,3 +35,6 @@ class InventoryMessages(Owner):
         if len(self._inventory.keys() | {one.key for one in record.objects}) > OBJECTS_LIMIT:
             problem = f"an instance has at most {OBJECTS_LIMIT} objects"
             raise refusal_error(Refusal.of(Code.INVALID, problem, field="objects"))
+        if len({*self._services, *record.services}) > SERVICES_LIMIT:
+            problem = f"an instance has at most {SERVICES_LIMIT} services of nested packages"
+            raise refusal_error(Refusal.of(Code.INVALID, problem, field="services"))

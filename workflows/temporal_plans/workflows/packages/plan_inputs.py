@@ -16,7 +16,7 @@ from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
 from temporal_plans.domain.plans.strategies.spec import StrategySpec
 from temporal_plans.messages.owners import PlanBegin, PlanRecord
-from temporal_plans.messages.packages import InstalledPackage, PackageRun
+from temporal_plans.messages.packages import PackageRun, installed_package
 from temporal_plans.messages.plans import EngineInput, OwnerContext, PlanInput
 
 REMOVAL = "remove-objects"
@@ -63,8 +63,15 @@ class InstancePlans:
         """Return the input of a plan that starts now. ``hashes`` as in PackageRun."""
         installation = self._configs.target.installation
         uid = self._uids[record.name] = str(workflow.uuid4())
-        package = installed_package(self._name, installation)
-        run = PackageRun(package=package, uid=uid, hashes=hashes)
+        operator = installation.package.operator
+        run = PackageRun(
+            package=installed_package(self._name, installation),
+            uid=uid,
+            kubernetes_version=operator.kubernetes_version,
+            namespace_manifest=operator.namespace_manifest,
+            create_namespace=installation.create_namespace,
+            hashes=hashes,
+        )
         context = OwnerContext(
             owner=self._name,
             workflow_id=workflow.info().workflow_id,
@@ -90,19 +97,6 @@ class InstancePlans:
         if plan == CLEANUP:
             return cleanup_plan(specs.get(CLEANUP), removal)
         return specs[plan]
-
-
-def installed_package(name: str, installation: Installation) -> InstalledPackage:
-    """Return what the activities of the cluster need of an installation."""
-    return InstalledPackage(
-        service=name,
-        instance=installation.instance,
-        cluster=installation.cluster,
-        namespace=installation.namespace,
-        content=installation.package.content,
-        given=installation.given,
-        secrets=installation.secrets,
-    )
 
 
 def cleanup_plan(own: PlanSpec | None, removal: Removal) -> PlanSpec:

@@ -22,12 +22,12 @@ from temporal_plans.messages.packages import (
     ObjectsReport,
     PackageConfigurations,
     PackagePreview,
+    installed_package,
 )
 from temporal_plans.messages.pools import Holdings
 from temporal_plans.workflows.mechanics.refusal import refused
 from temporal_plans.workflows.owners.owner import Owner
 from temporal_plans.workflows.packages.observation import ObjectWatch, look
-from temporal_plans.workflows.packages.plan_inputs import installed_package
 
 FROM_THE_FIRST = LookRequest()
 
@@ -36,6 +36,8 @@ class InstanceQueries(Owner):
     """A base class of the Instance workflow; the handlers read these attributes."""
 
     _configs: ConfigurationBook[PackageConfiguration]
+    _input: InstanceInput
+    _services: tuple[str, ...]
     _inventory: dict[tuple[str, str, str, str], ObjectRef]
     _readiness: Readiness | None
     _uids: dict[str, str]
@@ -61,6 +63,8 @@ class InstanceQueries(Owner):
             cluster=installation.cluster,
             namespace=installation.namespace,
             objects=len(self._inventory),
+            parent=self._input.parent,
+            services=self._services,
             startable=tuple(self.startable),
             readiness=self._readiness,
             seen=self._watch.last,
@@ -96,6 +100,7 @@ class InstanceQueries(Owner):
         return Inventory(
             package=installed_package(self.owner_name, self._configs.target.installation),
             objects=tuple(self._inventory.values()),
+            services=self._services,
         )
 
     @workflow.update(

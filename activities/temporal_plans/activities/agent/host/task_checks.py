@@ -19,6 +19,7 @@ from temporal_plans.activities.agent.supervisor.supervision import (
     OrphanSpecUnavailable,
     RunState,
     ShimSpec,
+    age_of,
     read_spec,
     run_state_of,
     spec_of_orphan,
@@ -67,24 +68,24 @@ class TaskChecks:
                 )
                 return
         task.redactor = Redactor(map(os.fsencode, spec.hidden))
-        at = started.at.timestamp()
+        age = age_of(started)
         if record.health_check is not None:
-            self._monitor(task, self._watch_health(task, record, spec, at), "health")
+            self._monitor(task, self._watch_health(task, record, spec, age), "health")
         if record.readiness_check is not None and not (task.latest and task.latest.ready):
-            self._monitor(task, self._watch_readiness(task, record, spec, at), "readiness")
+            self._monitor(task, self._watch_readiness(task, record, spec, age), "readiness")
 
     async def _watch_health(
-        self, task: AgentTask, record: LaunchRecord, spec: ShimSpec, started: float
+        self, task: AgentTask, record: LaunchRecord, spec: ShimSpec, age: float
     ) -> None:
         check = record.health_check
         assert check is not None
         reason = await wait_until_unhealthy(
-            check, lambda: run_check(check.cmd, spec, check.timeout), started
+            check, lambda: run_check(check.cmd, spec, check.timeout), age
         )
         self._kill(task, KillRecord(grace=record.grace, state=TaskState.FAILED, reason=reason))
 
     async def _watch_readiness(
-        self, task: AgentTask, record: LaunchRecord, spec: ShimSpec, started: float
+        self, task: AgentTask, record: LaunchRecord, spec: ShimSpec, age: float
     ) -> None:
         check = record.readiness_check
         assert check is not None
@@ -93,6 +94,6 @@ class TaskChecks:
             await self._reports.report(task, TaskState.RUNNING, problem, ready=False)
 
         await wait_until_ready(
-            check, lambda: run_check(check.cmd, spec, check.timeout), started, report
+            check, lambda: run_check(check.cmd, spec, check.timeout), age, report
         )
         await self._reports.report(task, TaskState.RUNNING, "ready", ready=True)

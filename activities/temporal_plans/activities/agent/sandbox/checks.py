@@ -122,18 +122,19 @@ def _set_limits(limits: tuple[_Limit, ...], pid: int) -> None:
         resource.prlimit(pid, number, values)
 
 
-async def wait_until_unhealthy(check: HealthCheck, run: Check, started: float) -> str:
+async def wait_until_unhealthy(check: HealthCheck, run: Check, age: float) -> str:
     """Return the reason once a task must be killed for its health.
 
-    ``started`` is the task's start in seconds of ``time.time``. The first check runs ``delay``
-    after it; failures within ``grace-period`` of it don't count.
+    ``age`` is the seconds since the task's start. The first check runs ``delay`` after the start;
+    failures within ``grace-period`` of it don't count.
     """
-    await asyncio.sleep(max(0.0, started + check.delay - time.time()))
+    started = time.monotonic() - age
+    await asyncio.sleep(max(0.0, check.delay - age))
     failures = 0
     while True:
         result = await _run_or_none(run)
         if result is not None:
-            counts = not result.passed and time.time() >= started + check.grace_period
+            counts = not result.passed and time.monotonic() >= started + check.grace_period
             failures = failures + 1 if counts else 0
             if failures >= check.max_consecutive_failures:
                 return f"unhealthy: the health check failed {failures} times: {result.problem}"
@@ -143,13 +144,13 @@ async def wait_until_unhealthy(check: HealthCheck, run: Check, started: float) -
 async def wait_until_ready(
     check: ReadinessCheck,
     run: Check,
-    started: float,
+    age: float,
     report: Report,
     pace: ReportPace = _PACE,
 ) -> None:
     """Return when the readiness check has passed. Until then report why it fails, and again when it
-    fails with another exit code or output."""
-    await asyncio.sleep(max(0.0, started + check.delay - time.time()))
+    fails with another exit code or output. ``age`` is the seconds since the task's start."""
+    await asyncio.sleep(max(0.0, check.delay - age))
     reported, due = "", math.inf
     while True:
         result = await _run_or_none(run)

@@ -248,8 +248,6 @@ def start_of(directory: TaskDir) -> StartRecord | None:
 def _restored_start(process: shim.ProcessStat, supervisor: int, sandbox: Path) -> StartRecord:
     spec = read_spec(supervisor) if supervisor else None
     uid = user_of(process.pid)
-    since_boot = process.start / os.sysconf("SC_CLK_TCK")
-    ago = max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot)
     return StartRecord(
         pid=process.pid,
         start=process.start,
@@ -257,9 +255,19 @@ def _restored_start(process: shim.ProcessStat, supervisor: int, sandbox: Path) -
         uid=os.geteuid(),
         identity=spec.identity if spec else _identity_of_user(uid, sandbox),
         boot=shim.boot_id(),
-        at=datetime.now(UTC) - timedelta(seconds=ago),
+        at=datetime.now(UTC) - timedelta(seconds=_since(process.start)),
         record=spec.record if spec else None,
     )
+
+
+def age_of(started: StartRecord) -> float:
+    """Return the seconds since a start on this boot, whatever became of the wall clock since."""
+    return _since(started.start)
+
+
+def _since(ticks: int) -> float:
+    """``ticks`` is a time since the boot, as /proc has the starts of processes."""
+    return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
 
 
 def _identity_of_user(uid: int | None, sandbox: Path) -> Identity | None:

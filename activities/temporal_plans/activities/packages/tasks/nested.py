@@ -36,7 +36,7 @@ async def nested(task: NestedTask, context: StepContext) -> TaskExecution:
     given = await _given(task, context)
     service = NestedService(
         client=context.client,
-        owner=context.order.owner,
+        order=context.order,
         name=name,
         change=ChangeRequest(
             package=definition_of(child, digest),

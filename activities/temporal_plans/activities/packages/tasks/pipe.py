@@ -1,6 +1,6 @@
 """The task kind ``Pipe``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from temporal_plans.activities.kubernetes.cluster import Object
@@ -14,6 +14,10 @@ from temporal_plans.domain.packages.pipes.pod import WAITER_IMAGE, pipe_pod, pod
 from temporal_plans.domain.packages.tasks.pipe import PipeTask
 from temporal_plans.domain.values.refusal import Reason
 from temporal_plans.loading.packages.objects import read_objects
+
+PIPE_IMAGE_VARIABLE = "TEMPORAL_PLANS_PIPE_IMAGE"
+"""The image of the container that keeps the pod until its files have been read: for clusters that
+reach only a registry of their own."""
 
 _REASONS_LIMIT = 5
 
@@ -43,6 +47,11 @@ class PipeKind:
         await context.objects.claim([pod, *kept])
         run = PipeRun(context=context, names=names, pod=pod, kept=kept, token=token)
         return TaskExecution(begin=_nothing, look=run.look, objects=[pod, *kept])
+
+
+def pipe_kind(environ: Mapping[str, str]) -> PipeKind:
+    """Return the kind as the environment of a worker sets it."""
+    return PipeKind(environ.get(PIPE_IMAGE_VARIABLE) or WAITER_IMAGE)
 
 
 async def _nothing() -> None:

@@ -33,8 +33,8 @@ def next_edge(proposal: Proposal, world: World, now: datetime, origin: Origin) -
 
 
 def _of(proposal: Proposal, world: World, origin: Origin) -> Iterator[Suppression]:
-    for one in world.suppressions:
-        if one.origin is not origin or not one.concerns(proposal.entity.name):
+    for one in world.suppressions_of(proposal.entity):
+        if one.origin is not origin:
             continue
         if one.target_version is not None and one.target_version != proposal.version:
             continue

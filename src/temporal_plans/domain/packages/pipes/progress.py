@@ -50,7 +50,8 @@ def pod_progress(live: Manifest) -> PodProgress:
 def made_by(live: Manifest) -> tuple[str, str]:
     """Return what identifies the run that made the files of a pod: another one after the pod was
     replaced, or its init container executed again."""
-    (init, *_) = [*entries(part(live, "status"), "initContainerStatuses"), {}]
+    nothing: Manifest = {}
+    init = next(iter(entries(part(live, "status"), "initContainerStatuses")), nothing)
     ended = part(init, "state", "terminated")
     run = f"{number(init, 'restartCount')} {text(init, 'containerID')} {text(ended, 'finishedAt')}"
     return text(part(live, "metadata"), "uid"), run

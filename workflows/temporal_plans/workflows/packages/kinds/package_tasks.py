@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any, cast
 
+from pydantic import BaseModel
 from temporalio import workflow
 
 from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
@@ -10,6 +11,8 @@ from temporal_plans.domain.plans import transitions
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.packages import (
     PackageRun,
+    Preparation,
+    PrepareInstallation,
     TasksInput,
     TasksOutcome,
     TasksResult,
@@ -37,6 +40,8 @@ async def run(step: StepAttempt) -> None:
     package_run = PackageRun.model_validate(context.part)
     step.begin()
     if step.kept is None:
+        if not await _prepared(step, package_run):
+            return
         step.keep({"attempt": str(workflow.uuid4()), "done": []})
     while tasks := _left(step, work):
         result = await _execute(step, context, package_run, tasks)
@@ -58,24 +63,51 @@ async def run(step: StepAttempt) -> None:
                 pass
 
 
+async def _prepared(step: StepAttempt, run: PackageRun) -> bool:
+    """Make the cluster ready: its version, the namespace, the anchor. Return False when the attempt
+    is over, because it is not."""
+    order = PrepareInstallation(
+        package=run.package,
+        kubernetes_version=run.kubernetes_version,
+        namespace_manifest=run.namespace_manifest,
+        create_namespace=run.create_namespace,
+    )
+    found: Preparation = await _of_cluster(step, "prepare_installation", order, Preparation, run)
+    if found.problems:
+        step.set(transitions.failed(step.state, "; ".join(map(str, found.problems))))
+    elif found.waits_for:
+        backoff = step.place.backoff
+        step.set(transitions.delayed(step.state, found.waits_for, backoff, workflow.now()))
+    return not (found.problems or found.waits_for)
+
+
 async def _execute(
     step: StepAttempt, context: OwnerContext, run: PackageRun, tasks: tuple[str, ...]
 ) -> TasksResult:
     plan, phase, name = step.place.element.split("/")[-3:]
+    order = TasksInput(
+        owner=context.workflow_id,
+        run=run,
+        plan=plan,
+        phase=phase,
+        step=name,
+        tasks=tasks,
+        arguments=step.arguments,
+        attempt=_kept(step)["attempt"],
+        shown=step.state.reason,
+    )
+    result: TasksResult = await _of_cluster(step, "run_package_tasks", order, TasksResult, run)
+    return result
+
+
+async def _of_cluster(
+    step: StepAttempt, activity: str, order: BaseModel, result: type[BaseModel], run: PackageRun
+) -> Any:
+    """Execute an activity of the package's cluster; the step may be left meanwhile."""
     running = workflow.start_activity(
-        "run_package_tasks",
-        TasksInput(
-            owner=context.workflow_id,
-            run=run,
-            plan=plan,
-            phase=phase,
-            step=name,
-            tasks=tasks,
-            arguments=step.arguments,
-            attempt=_kept(step)["attempt"],
-            shown=step.state.reason,
-        ),
-        result_type=TasksResult,
+        activity,
+        order,
+        result_type=result,
         task_queue=cluster_queue(run.package.cluster),
         start_to_close_timeout=TASKS_TIMEOUT,
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
@@ -83,11 +115,10 @@ async def _execute(
     )
     try:
         await step.wait_until(running.done)
-        result: TasksResult = await running
+        return await running
     finally:
         if not running.done():
             running.cancel()
-    return result
 
 
 def _kept(step: StepAttempt) -> dict[str, Any]:
