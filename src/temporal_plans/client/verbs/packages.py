@@ -22,7 +22,7 @@ from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.packages.structures import decode
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import Rollback
+from temporal_plans.messages.owners import CommonStatus, Rollback
 from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
