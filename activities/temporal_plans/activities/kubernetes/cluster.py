@@ -155,7 +155,7 @@ class Cluster:
         the server prefers: its apiVersion, its name, and whether its objects are in namespaces.
         A group whose server does not answer is left out."""
         with self._errors("cluster"):
-            groups = (await self._discovered("/apis"))["groups"]
+            groups = (await self._read("/apis"))["groups"]
             found = await self._listable("v1", "/api/v1")
             for group in groups:
                 version = group["preferredVersion"]["groupVersion"]
@@ -167,14 +167,14 @@ class Cluster:
             return found
 
     async def _listable(self, version: str, path: str) -> list[tuple[str, str, bool]]:
-        resources = (await self._discovered(path))["resources"]
+        resources = (await self._read(path))["resources"]
         return [
             (version, str(one["kind"]), bool(one["namespaced"]))
             for one in resources
             if "list" in one["verbs"] and "/" not in one["name"]
         ]
 
-    async def _discovered(self, path: str) -> Object:
+    async def _read(self, path: str) -> Object:
         answer: Any = await self._dynamic.request(
             "get", path, serializer=_plain, _request_timeout=REQUEST_TIMEOUT
         )

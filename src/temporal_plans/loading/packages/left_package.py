@@ -34,7 +34,7 @@ _OF_PARAMETER = (
 
 
 def left_files(left: LeftPackage) -> dict[str, bytes]:
-    """Return the files of a package by path. Raises ValueError for a default that is no YAML."""
+    """Return the files of a package by path. Raises ValueError for a default that is not YAML."""
     version = left.version
     operator: dict[str, Any] = {
         "apiVersion": API_VERSION,

@@ -20,7 +20,7 @@ _ANSWER_TIMEOUT = timedelta(minutes=5)
 
 @workflow.defn(name="ClusterQuery")
 class ClusterQuery:
-    """Its result is the answer; one with a problem when nobody serves the cluster."""
+    """Its result is the answer; one with a problem when no worker serves the cluster."""
 
     @workflow.run
     async def run(self, question: ClusterQuestion) -> ClusterAnswer:
