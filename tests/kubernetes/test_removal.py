@@ -52,7 +52,7 @@ async def test_everything_is_removed_and_claims_stay(own: Cluster, namespace: Na
 
     result = await remove(own, order, objects)
 
-    kept = "these volumes stay; delete their claims if nobody needs them: "
+    kept = "these volumes stay; delete their claims if they are not needed: "
     assert result.reason == f"{kept}PersistentVolumeClaim data-db-0"
     for one in objects:
         assert await own.get(one) is None
@@ -75,7 +75,7 @@ async def test_an_object_of_somebody_else_stays(own: Cluster, namespace: Namespa
 
     result = await remove(own, order, [objects[0], taken])
 
-    assert result.reason == "these objects belong to somebody else now and stay: ConfigMap theirs"
+    assert result.reason == "these objects belong to another owner now and stay: ConfigMap theirs"
     # What the anchor still owned goes with it: the cluster has looked at all that it owned.
     await namespace.until("v1", "ConfigMap", "unlisted", lambda found: found is None)
     left = await own.get(taken)

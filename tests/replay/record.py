@@ -29,6 +29,7 @@ from temporal_plans.activities.agent.host.settings import AgentSettings
 from temporal_plans.activities.contents.temporal_contents import TemporalContents
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.cluster.agents import AgentResources
+from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.plans.commands import Command, Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.services.pod_verb import PodVerb
@@ -36,9 +37,11 @@ from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.loading.services.service import load_service_text
 from temporal_plans.messages.addresses import PLANS_QUEUE
 from temporal_plans.messages.contents import ContentHolder, ContentPart, content_id
+from temporal_plans.messages.fleets import DeleteRequest, RecallRelease, Unsuppress
 from temporal_plans.messages.schedules import ScheduledPlan
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.plugin import PlansPlugin
+from workflows.fleet_kit import Environment, Product, entities
 from workflows.plan_kit import Kit, Recorder, statuses, steps
 
 HISTORIES = Path(__file__).with_name("histories")
@@ -267,6 +270,31 @@ async def scheduled(kit: Kit) -> list[str]:
     return [run.id]
 
 
+async def fleet(kit: Kit) -> list[str]:
+    """A product whose second release fails, and is rolled back and recalled, in an environment."""
+    product, environment = Product(kit, "recorded:web"), Environment(kit, "recorded")
+    web = environment.entity()
+    await product.apply()
+    await environment.apply(entities(product), history_limit=100)
+    await product.publish("1.0.0")
+    await web.until_at("1.0.0")
+    kit.recorder.failures[f"{product.name} 1.1.0 upgrade"] = 1
+    await product.publish("1.1.0")
+    await web.until_code("SUPPRESSED")
+    recall = Recall(id="bad", start="1.1.0", single=True)
+    await product.update("recall", RecallRelease(recall=recall, by="ann", reason="it failed"))
+    [stop] = (await environment.status()).suppressions
+    await environment.update("unsuppress", Unsuppress(id=stop.id, by="ann"))
+    await product.publish("1.2.0")
+    await web.until_at("1.2.0")
+    plans = [row.plan_id for row in reversed(await web.plans())]
+    await environment.update("delete", DeleteRequest(by="ann"))
+    await kit.client.get_workflow_handle(environment.id).result()
+    await product.update("delete", DeleteRequest(by="ann"))
+    await kit.client.get_workflow_handle(product.id).result()
+    return [environment.id, product.id, *plans]
+
+
 async def stored(kit: Kit) -> list[str]:
     """A content that is held and released, one whose holders are checked, and one that continues
     as new."""
@@ -296,17 +324,20 @@ async def _part(kit: Kit, text: str, **fields: Any) -> "WorkflowHandle[Any, Any]
     return await kit.client.start_workflow("Content", part, id=id, task_queue=PLANS_QUEUE)
 
 
+STORIES = (happy, steered, long, deployed, scheduled, lived, stored, fleet)
+"""Each is recorded once for a version: what a version lacks is recorded beside what it has."""
+
+
 async def main() -> None:
     target = HISTORIES / version("temporal-plans")
     target.mkdir(parents=True, exist_ok=True)
-    stories = (happy, steered, long, deployed, scheduled, lived, stored)
-    missing = [story for story in stories if not list(target.glob(f"{story.__name__}-*"))]
-    if not missing:
+    left = [one for one in STORIES if not list(target.glob(f"{one.__name__}-*"))]
+    if not left:
         sys.exit(f"{target.name} is recorded already; histories are never changed")
     with tempfile.TemporaryDirectory() as scratch:
         os.chmod(scratch, 0o755)
         async with cluster(Path(scratch)) as kit:
-            for story in missing:
+            for story in left:
                 for number, workflow_id in enumerate(await story(kit)):
                     await _keep(kit.client, workflow_id, target / f"{story.__name__}-{number}.json")
 

@@ -202,10 +202,12 @@ class FakeGateway:
         argument: BaseModel,
         name: str,
         result: type[Model],
+        *,
+        request: BaseModel | None = None,
     ) -> Model:
         if workflow_id not in self.workflows and name in self.begins:
             self.workflows[workflow_id] = FakeWorkflow(workflow_type, {name: self.begins[name]})
-        return await self.update(workflow_id, name, argument, result)
+        return await self.update(workflow_id, name, request or argument, result)
 
     async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
         return _given(self._known(workflow_id).input, model)

@@ -42,7 +42,7 @@ BATCH = 20
 SETTLED_WITHIN = 60.0
 """Seconds in which the workflow tasks of a batch are completed, on a busy machine."""
 
-LONG_LIVED = {"Content", "Plan", "Pool", "Service"}
+LONG_LIVED = {"Content", "Environment", "Plan", "Pool", "Product", "Service"}
 
 
 def payload(value: Any) -> RawValue:
@@ -167,6 +167,21 @@ async def test_malformed_messages(sender: Sender, request: pytest.FixtureRequest
 
 VALID: dict[str, Any] = {
     "Content": {"packed": "eJxLK62qAgAEaQHQ"},
+    "Environment": {
+        "name": "fuzz",
+        "state": {
+            "declaration": {"name": "fuzz"},
+            "environment": {
+                "name": "fuzz",
+                "entities": [{"name": "web", "settings": {"product": "a:b", "kind": "plan"}}],
+            },
+            "products": {"a:b": {"revision": 1, "product": {"id": "a:b"}}},
+        },
+    },
+    "Product": {
+        "name": "a:b",
+        "state": {"product": {"id": "a:b", "releases": [{"version": "1.0.0"}]}, "revision": 1},
+    },
     "Plan": {
         "name": "fuzz",
         "phases": [

@@ -28,7 +28,17 @@ pytestmark = [
     pytest.mark.usefixtures("collected"),
 ]
 
-TYPES = ("Content", "Phase", "Plan", "Pool", "ScheduledRun", "Service", "Step")
+TYPES = (
+    "Content",
+    "Environment",
+    "Phase",
+    "Plan",
+    "Pool",
+    "Product",
+    "ScheduledRun",
+    "Service",
+    "Step",
+)
 SEALED = RawValue(Payload(metadata={"encoding": b"binary/sealed"}, data=b"?"))
 BYTES = RawValue(Payload(metadata={"encoding": b"binary/plain"}, data=b"?"))
 FOUND: dict[str, tuple[Sequence[object], str]] = {

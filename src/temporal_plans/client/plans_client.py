@@ -61,6 +61,7 @@ from temporal_plans.client.verbs.audits import AuditVerbs
 from temporal_plans.client.verbs.base import LIST_LIMIT, RUNNING
 from temporal_plans.client.verbs.closed import command_closed, service_of, start_in_service
 from temporal_plans.client.verbs.contents import ContentVerbs
+from temporal_plans.client.verbs.fleets import FleetVerbs
 from temporal_plans.client.verbs.history import HistoryVerbs
 from temporal_plans.client.verbs.packages import found_in
 from temporal_plans.client.verbs.schedules import ScheduleVerbs
@@ -89,7 +90,7 @@ _COMMAND_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each attempt to give a command to a plan that is ending or starting."""
 
 
-class PlansClient(AuditVerbs, ContentVerbs, HistoryVerbs, ScheduleVerbs, TakeoverVerbs):
+class PlansClient(AuditVerbs, ContentVerbs, FleetVerbs, HistoryVerbs, ScheduleVerbs, TakeoverVerbs):
     """All verbs, over a connected client (``connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must

@@ -23,11 +23,19 @@ from temporal_plans.messages.plans import (
 )
 from temporal_plans.messages.tasks import TaskStatuses
 
-OWNER_TYPES = ("Service", "Instance")
+SERVICE_TYPES = ("Service", "Instance")
+"""The workflow types of services, whose ids are ``service/<name>``."""
+
+OWNER_TYPES = (*SERVICE_TYPES, "Environment")
 """The workflow types of owners of plans, for list queries."""
 
-OWNERS_QUERY = f"WorkflowType IN ({', '.join(repr(name) for name in OWNER_TYPES)})"
-"""The list query that finds all owners."""
+
+def _query(types: tuple[str, ...]) -> str:
+    return f"WorkflowType IN ({', '.join(repr(name) for name in types)})"
+
+
+SERVICES_QUERY, OWNERS_QUERY = _query(SERVICE_TYPES), _query(OWNER_TYPES)
+"""The list queries that find all services, and all owners."""
 
 
 class PlanRecord(CompactValue):

@@ -110,13 +110,15 @@ class TasksResult(CompressibleValue):
 
 class RecordObjects(CompressibleValue):
     """Argument of the Instance's update ``record_objects``: a run of a plan is about to apply
-    these, and to deploy the ``services`` of nested packages. Refused when that run is over, so that
-    nothing is applied by it any more. Idempotent."""
+    these, and to deploy the ``services`` of nested packages; it has deleted those that are
+    ``gone``. Refused when that run is over, so that nothing is applied by it any more. Idempotent.
+    """
 
     plan: str
     uid: str
     objects: tuple[ObjectRef, ...] = Field(max_length=OBJECTS_LIMIT)
     services: tuple[Name, ...] = Field(default=(), max_length=SERVICES_LIMIT)
+    gone: tuple[ObjectRef, ...] = Field(default=(), max_length=OBJECTS_LIMIT)
 
 
 class PrepareInstallation(CompressibleValue):

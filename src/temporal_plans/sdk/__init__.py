@@ -18,11 +18,13 @@ module ``testing`` tests them.
 from importlib.metadata import PackageNotFoundError, version
 
 from temporal_plans import build, testing
+from temporal_plans.activities.fleets.kinds.record import EntityChange, EntityKind, KindPlan
 from temporal_plans.client import (
     AgentNotFound,
     AgentUnreachable,
     Ambiguous,
     AnswerLostError,
+    ClusterUnreachable,
     Connection,
     ConnectionSettingsError,
     Deployment,
@@ -86,6 +88,7 @@ __all__ = [
     "Ambiguous",
     "AnswerLostError",
     "ApprovalWork",
+    "ClusterUnreachable",
     "Command",
     "CommandWork",
     "ConfigValidator",
@@ -95,8 +98,11 @@ __all__ = [
     "Deployment",
     "Duration",
     "Element",
+    "EntityChange",
+    "EntityKind",
     "FailedPod",
     "Goal",
+    "KindPlan",
     "NotFound",
     "Outcome",
     "Overlap",

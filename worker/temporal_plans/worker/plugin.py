@@ -20,6 +20,13 @@ from temporal_plans.activities.contents.cached_contents import CachedContents
 from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.contents.holds import ContentActivities
 from temporal_plans.activities.contents.store import ContentStore
+from temporal_plans.activities.fleets.catalogues import CatalogueActivities
+from temporal_plans.activities.fleets.declarations import DeclarationActivities
+from temporal_plans.activities.fleets.kinds import ENTITY_KINDS
+from temporal_plans.activities.fleets.kinds.record import EntityKind
+from temporal_plans.activities.fleets.plans import FleetPlanActivities
+from temporal_plans.activities.fleets.releases import Releases
+from temporal_plans.activities.fleets.services import InstallationActivities
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.mechanics.secrets import SecretProvider
 from temporal_plans.activities.owners.plans import PlanActivities
@@ -38,11 +45,14 @@ from temporal_plans.domain.services.recovery.book import Recoverer
 from temporal_plans.domain.values.model import build_all
 from temporal_plans.messages.addresses import PLANS_QUEUE
 from temporal_plans.worker.clusters import ServedClusters
+from temporal_plans.worker.installations import ClientInstallations
 from temporal_plans.worker.sdk.evictions import Evictions
 from temporal_plans.worker.sdk.interruption import raise_activation_timeout
 from temporal_plans.worker.sdk.payload_contexts import reads_contexts
 from temporal_plans.worker.sdk.runner import Patching, patched
 from temporal_plans.workflows.contents.content import Content
+from temporal_plans.workflows.fleets.environment import EnvironmentWorkflow
+from temporal_plans.workflows.fleets.product import ProductWorkflow
 from temporal_plans.workflows.mechanics.guard import PlansInterceptor
 from temporal_plans.workflows.mechanics.settings import EXTERN as settings_extern
 from temporal_plans.workflows.mechanics.settings import EngineSettings
@@ -73,6 +83,8 @@ WORKFLOWS: tuple[type, ...] = (
     PoolWorkflow,
     ScheduledRun,
     Content,
+    EnvironmentWorkflow,
+    ProductWorkflow,
 )
 
 PASSTHROUGH = (
@@ -101,7 +113,8 @@ class PlansPlugin(SimplePlugin):
     ``strategies`` and ``step_kinds`` are the developer's own, by the names that plans use.
     ``recoverers`` plan, the first that has an answer, how a failed pod is recovered;
     ``plan_customizers`` change generated plans before they run; ``config_validators`` refuse
-    configurations. ``passthrough`` names their modules that workflows may share with the process.
+    configurations. ``entity_kinds`` are the developer's own kinds of entities of fleets.
+    ``passthrough`` names their modules that workflows may share with the process.
     ``placement`` makes the placement that reserves resources for pods; by default the pools of
     agents. ``guard`` keeps invalid messages from blocking workflows; ``unknown`` makes unknown
     workflow types fail at once: switch it off for a worker with a dynamic workflow of its own.
@@ -121,6 +134,7 @@ class PlansPlugin(SimplePlugin):
         recoverers: Sequence[Recoverer] = (),
         plan_customizers: Sequence[PlanCustomizer] = (),
         config_validators: Sequence[ConfigValidator] = (),
+        entity_kinds: Sequence[EntityKind] = (),
         passthrough: Sequence[str] = (),
         placement: PlacementFactory = PoolPlacement,
         guard: bool = True,
@@ -142,6 +156,7 @@ class PlansPlugin(SimplePlugin):
             config_validators=tuple(config_validators),
         )
         _check(registry, rules)
+        self._kinds = _kinds(entity_kinds)
         self._clusters = ServedClusters(clusters, secrets, dict(task_kinds or {}))
         build_all()
         self._rules = rules
@@ -177,6 +192,7 @@ class PlansPlugin(SimplePlugin):
             config["activities"] = [
                 *config.get("activities", []),
                 *activities(client, self._rules, placement, contents, self._intervals),
+                *fleet_activities(client, self._kinds, Releases(client, contents)),
             ]
             self._patch_runners(config, client.data_converter)
         return config
@@ -244,6 +260,40 @@ def activities(
         holds.release_content,
         holds.closed_holders,
     ]
+
+
+def fleet_activities(
+    client: Client, kinds: Mapping[str, EntityKind], releases: Releases
+) -> list[Callable[..., Any]]:
+    """Return the activities of environments and products."""
+    declarations = DeclarationActivities(kinds, releases)
+    catalogues = CatalogueActivities(client)
+    plans = FleetPlanActivities(client, kinds, releases)
+    services = InstallationActivities(releases, ClientInstallations(client))
+    return [
+        declarations.read_environment,
+        declarations.check_product,
+        declarations.keep_payload,
+        declarations.decide_environment,
+        catalogues.fetch_catalogue,
+        catalogues.stop_following,
+        catalogues.announce,
+        plans.issue_plan,
+        plans.plan_outcome,
+        plans.report_entity,
+        services.deploy_installation,
+        services.await_installation,
+        services.remove_installation,
+    ]
+
+
+def _kinds(own: Sequence[EntityKind]) -> dict[str, EntityKind]:
+    kinds = {one.name: one for one in ENTITY_KINDS}
+    for one in own:
+        if one.name in kinds:
+            raise ValueError(f"entity_kinds: {one.name} is there already; choose another name")
+        kinds[one.name] = one
+    return kinds
 
 
 def _converter(converter: DataConverter | None) -> DataConverter:

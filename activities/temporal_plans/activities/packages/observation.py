@@ -48,7 +48,7 @@ _WITH_PODS = frozenset(
     }
 )
 _MISSING = (
-    "it is not in the cluster: a task of the package, its time to live or somebody deleted it"
+    "it is not in the cluster: a task of the package, its time to live or another client deleted it"
 )
 
 

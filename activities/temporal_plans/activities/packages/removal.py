@@ -191,8 +191,8 @@ class _Removal:
 
     def _what_stays(self, claims: Sequence[ObjectRef]) -> str:
         kept = (
-            ("these volumes stay; delete their claims if nobody needs them", claims),
-            ("these objects belong to somebody else now and stay", tuple(self.foreign)),
+            ("these volumes stay; delete their claims if they are not needed", claims),
+            ("these objects belong to another owner now and stay", tuple(self.foreign)),
         )
         texts = [
             f"{what}: {listed([str(ref) for ref in refs], _NAMED_LIMIT)}"

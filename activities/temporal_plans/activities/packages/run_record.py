@@ -23,14 +23,19 @@ async def record(
     order: TasksInput,
     objects: Sequence[ObjectRef] = (),
     services: Sequence[str] = (),
+    gone: Sequence[ObjectRef] = (),
 ) -> None:
-    """Report to the owner of a step what it is about to apply, and which services it is about to
-    deploy. Raises TaskProblem when the plan's run is over, so that nothing is applied by it any
-    more, and when the owner does not answer."""
+    """Report to the owner of a step what it is about to apply, which services it is about to
+    deploy, and which objects it has deleted. Raises TaskProblem when the plan's run is over, so
+    that nothing is applied by it any more, and when the owner does not answer."""
     if len(objects) > OBJECTS_LIMIT:
         raise TaskProblem(f"{len(objects)} objects; an instance has at most {OBJECTS_LIMIT}")
     message = RecordObjects(
-        plan=order.plan, uid=order.run.uid, objects=tuple(objects), services=tuple(services)
+        plan=order.plan,
+        uid=order.run.uid,
+        objects=tuple(objects),
+        services=tuple(services),
+        gone=tuple(gone),
     )
     try:
         await client.get_workflow_handle(order.owner).execute_update(_UPDATE, message)
@@ -45,6 +50,6 @@ async def record(
             raise error.__cause__ from None  # the activity's own cancellation
         raise TaskProblem("its instance did not answer in time", passing=True) from error
     except RPCError as error:
-        gone = error.status is RPCStatusCode.NOT_FOUND
-        problem = f"{order.owner} is closed" if gone else f"Temporal: {error.message}"
-        raise TaskProblem(problem, passing=not gone) from error
+        closed = error.status is RPCStatusCode.NOT_FOUND
+        problem = f"{order.owner} is closed" if closed else f"Temporal: {error.message}"
+        raise TaskProblem(problem, passing=not closed) from error

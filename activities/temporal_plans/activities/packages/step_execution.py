@@ -49,6 +49,7 @@ class StepExecution:
         self._problems: list[TaskProblem] = []
         self._waiting: list[TaskState] = []
         self._done: list[str] = []
+        self._gone: list[ObjectRef] = []
 
     async def run(self) -> TasksResult:
         """Execute the tasks."""
@@ -57,6 +58,8 @@ class StepExecution:
             if await self._attempted("", self._record()):
                 await self._begin()
                 await self._watch()
+                if self._gone:
+                    await record(self._context.client, self._order, gone=self._gone)
         except TaskProblem as problem:
             return ended(problem, self._hidden, tuple(self._done))
         return self._result()
@@ -122,6 +125,7 @@ class StepExecution:
                 continue
             if state.done:
                 self._done.append(name)
+                self._gone += state.gone
                 del self._executions[name]
             else:
                 self._waiting.append(state)

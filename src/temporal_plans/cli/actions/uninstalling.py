@@ -63,6 +63,8 @@ async def uninstall_service(
         return 0
     if code := await wait_for_plan(client, plan, quiet=json, timeout=timeout):
         return code
+    if not json and (stays := await client.what_stays(plan)):
+        print_line(f"Note: {stays}")
     if not await client.wait_until_gone(service):
         print_error(
             f"plan {plan} is COMPLETE, but the service is still there; is a worker running?"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from temporal_plans.cli.commands import group, offer
+from temporal_plans.cli.commands import fleet_environments, fleet_products, group, offer
 from temporal_plans.cli.inputs.flags import JsonOption
 
 _SIMULATION_LIMIT = timedelta(days=400)
@@ -78,10 +78,14 @@ def add_to(app: typer.Typer) -> None:
     fleet = group(
         app,
         "fleet",
-        "Decide about many services in many environments.",
+        "Keep many services in many environments at the releases that are allowed.",
+        "temporal-plan fleet apply -f products.yml -f prod.yml",
+        "temporal-plan fleet status",
         "temporal-plan fleet decide prod.yml products.yml --at 2026-01-05T08:30:00Z",
         "temporal-plan fleet simulate prod.yml products.yml events.yml --for 14d",
     )
+    fleet_environments.add_to(fleet)
+    fleet_products.add_to(fleet)
     offer(
         fleet,
         decide,

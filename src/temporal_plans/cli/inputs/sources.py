@@ -19,5 +19,5 @@ def existing(source: str) -> Path:
     """Return the path of a file. Raises typer.BadParameter when there is none."""
     path = Path(source)
     if not path.is_file():
-        raise typer.BadParameter(f"there is no file {source!r}", param_hint="FILE")
+        raise typer.BadParameter(f"no such file: {source!r}", param_hint="FILE")
     return path

@@ -16,7 +16,7 @@ from temporal_plans.domain.fleets.decisions import (
 )
 from temporal_plans.domain.fleets.simulation import LineKind, Simulation
 
-_STYLES = {
+STYLES = {
     Outcome.ISSUE: "green",
     Outcome.ACTIVE: "cyan",
     Outcome.BLOCKED: "yellow",
@@ -46,7 +46,7 @@ def _row(decision: Decision) -> tuple[Cell, ...]:
     return (
         name,
         decision.installed or "-",
-        Text(decision.outcome, style=_STYLES[decision.outcome]),
+        Text(decision.outcome, style=STYLES[decision.outcome]),
         _plan_text(decision.plan) if decision.plan else "",
         time_text(decision.next_evaluation_at) if decision.next_evaluation_at else "",
         "; ".join(_reasons(decision)),

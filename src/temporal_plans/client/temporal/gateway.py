@@ -194,8 +194,11 @@ class Gateway(Protocol):
         argument: BaseModel,
         name: str,
         result: type[Model],
+        *,
+        request: BaseModel | None = None,
     ) -> Model:
-        """Start a workflow unless it is open, and update it; raises as ``update``."""
+        """Start a workflow unless it is open, and update it; raises as ``update``. The update's
+        argument is ``request``, by default that of the start."""
         ...
 
     async def input_of(self, workflow_id: str, model: type[Model], run_id: str = "") -> Model:
@@ -356,6 +359,8 @@ class TemporalGateway:
         argument: BaseModel,
         name: str,
         result: type[Model],
+        *,
+        request: BaseModel | None = None,
     ) -> Model:
         def start() -> WithStartWorkflowOperation[object, BaseModel]:
             return WithStartWorkflowOperation[object, BaseModel](
@@ -367,7 +372,7 @@ class TemporalGateway:
             )
 
         update = SentUpdate(
-            self._client, workflow_id, name, argument, result, self._deadlines, start
+            self._client, workflow_id, name, request or argument, result, self._deadlines, start
         )
         return await self._answer(update)
 

@@ -62,6 +62,11 @@ class SentUpdate(Generic[Model]):
             except WorkflowUpdateFailedError as error:
                 if failure_type(error.cause) != UNPROCESSED:
                     raise
+            except RPCError as error:
+                # A workflow task failed: so does one that continues as new when a message arrives
+                # at the same moment, and the update with it.
+                if error.status is not RPCStatusCode.FAILED_PRECONDITION:
+                    raise
             await asyncio.sleep(delay)
         return await self._first_answer()
 

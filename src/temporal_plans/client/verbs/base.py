@@ -15,7 +15,7 @@ from temporal_plans.client.temporal.gateway import (
 from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.domain.values.refusal import Code
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import OWNERS_QUERY, CommonStatus, OwnerResult
+from temporal_plans.messages.owners import SERVICES_QUERY, CommonStatus, OwnerResult
 from temporal_plans.messages.plans import CommandLog
 
 LIST_LIMIT = 1000
@@ -34,7 +34,7 @@ class Verbs:
 
     async def services(self) -> list[str]:
         """Return the names of all services. A new service may take a moment to be listed."""
-        running = await self._gateway.list(f"{OWNERS_QUERY} AND {RUNNING}", LIST_LIMIT)
+        running = await self._gateway.list(f"{SERVICES_QUERY} AND {RUNNING}", LIST_LIMIT)
         return sorted(run.id.removeprefix("service/") for run in running)
 
     async def content_of(self, service: str) -> str:

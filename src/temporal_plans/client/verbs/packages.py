@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from temporal_plans.client.errors import Refused, ServiceNotFound
+from temporal_plans.client.errors import PlansError, Refused, ServiceNotFound
 from temporal_plans.client.temporal.gateway import (
     EndedBeforeAnswer,
     NoSuchWorkflow,
     WorkflowIsClosed,
 )
 from temporal_plans.client.verbs.base import Verbs
+from temporal_plans.domain.kinds.package_removal import PackageRemovalWork
 from temporal_plans.domain.owners.configurations import ConfigurationBook, ConfigurationNotFound
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
@@ -18,6 +19,7 @@ from temporal_plans.domain.packages.package import Package
 from temporal_plans.domain.packages.plans import CLEANUP, DEPLOY
 from temporal_plans.domain.packages.resolution import resolve
 from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.plans.board import PlanState
 from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.packages.structures import decode
@@ -36,6 +38,7 @@ from temporal_plans.messages.packages import (
     PreviewObjects,
     installed_package,
 )
+from temporal_plans.messages.plans import PlanResult
 
 _CLUSTER_TIMEOUT = timedelta(seconds=30)
 
@@ -82,6 +85,22 @@ class PackageVerbs(Verbs):
     async def removal_plan(self, service: str) -> str:
         """Return the name of the plan that an uninstall of the service runs."""
         return CLEANUP if await self.content_of(service) == "package" else DEPLOY
+
+    async def what_stays(self, plan_id: str) -> str:
+        """Return what an uninstalled package has left in its cluster, in words; empty for nothing,
+        and for a service of pods. ``plan_id`` is that of its removal plan, which has ended."""
+        try:
+            result = await self._gateway.result_of(plan_id, PlanResult)
+        except (NoSuchWorkflow, PlansError):
+            return ""
+        state = result.state or PlanState()
+        found = [
+            state.phases[at].steps[index].result
+            for at, phase in enumerate(result.view.phases)
+            for index, step in enumerate(phase.steps)
+            if step.kind == PackageRemovalWork.name() and at in state.phases
+        ]
+        return "; ".join(text for text in found if isinstance(text, str))
 
     async def deploy_package(self, deployment: PackageDeployment) -> PackageDeployResult:
         """Install a package, or change what is installed. A change that is refused is not raised:

@@ -1,9 +1,9 @@
 """Entities: one installed, or to be installed, service of a product in an environment."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from temporal_plans.domain.fleets.names import EntityName, ProductName, Revision, ShortName, Text
 from temporal_plans.domain.fleets.plans import (
@@ -19,7 +19,8 @@ from temporal_plans.domain.fleets.promotion.soak import Soak
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
 from temporal_plans.domain.values.model import Value
 
-EntityKind = Literal["service", "package", "plan"]
+EntityKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$", max_length=100)]
+"""``service``, ``package``, ``plan``, or a kind that developers register."""
 
 
 class ConfigRestart(StrEnum):
@@ -47,7 +48,11 @@ class EntityOptions(Value):
     """How an entity is managed: the part that documents and decisions share."""
 
     product: ProductName = Field(description="The product, `group:name`.")
-    kind: EntityKind = Field(default="service", description="What carries its plans out.")
+    kind: EntityKind = Field(
+        default="service",
+        description="What carries its plans out: `service`, `package`, `plan`, or a kind that "
+        "developers register.",
+    )
     release_channel: ShortName | None = Field(
         default=None, description="The channel that it follows; without it the environment's."
     )

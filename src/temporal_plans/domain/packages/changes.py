@@ -62,7 +62,7 @@ class ParameterChange(CompactValue):
 
     @property
     def is_asked_for(self) -> bool:
-        """Whether somebody gave, changed or unset the value."""
+        """Whether a request gave, changed or unset the value."""
         return self.effect not in (ParameterEffect.DEFAULT, ParameterEffect.DROP)
 
 

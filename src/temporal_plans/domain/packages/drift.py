@@ -2,8 +2,9 @@
 
 It keeps for each client which fields it set last, and when. A client that changes a field takes it
 over; so what another client has, and set after the last apply, is a change by others: of a field
-that was applied, or of one that was not. A field that others *removed* belongs to nobody: that can
-be seen by a dry run of the apply only, but for the label of the instance, which every object has.
+that was applied, or of one that was not. A field that others *removed* belongs to no manager: that
+can be seen by a dry run of the apply only, but for the label of the instance, which every object
+has.
 """
 
 import json

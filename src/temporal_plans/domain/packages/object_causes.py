@@ -17,7 +17,7 @@ class ObjectCause(StrEnum):
     """The causes that are known."""
 
     CHANGED = "changed-by-others"
-    FOREIGN = "belongs-to-somebody-else"
+    FOREIGN = "belongs-to-another-owner"
     MISSING = "missing"
     DELETED = "being-deleted"
     CRASHES = "pod-crashes"

@@ -19,7 +19,7 @@ PATH_LIMIT, VALUE_LIMIT, FIELDS_LIMIT = 300, 200, 30
 PROBLEM_LIMIT = 500
 
 MASKED = "(hidden)"
-"""In the place of a value that nobody may read."""
+"""In the place of a value that must not be shown."""
 
 Show = Callable[[str], str]
 """Returns a text without the values of secrets."""

@@ -16,7 +16,7 @@ NOTES_LIMIT = 3
 
 class ObjectState(StrEnum):
     """How an object is. ``FAILED``: it will not become healthy by itself. ``FOREIGN``: it belongs
-    to somebody else now. ``UNKNOWN``: the cluster did not let the worker look."""
+    to another owner now. ``UNKNOWN``: the cluster did not let the worker look."""
 
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
@@ -27,7 +27,7 @@ class ObjectState(StrEnum):
 
 
 class FieldChange(CompactValue):
-    """A field that somebody else has set since the object was applied, by the name under which the
+    """A field that another client has set since the object was applied, by the name under which the
     API server knows that client (``kubectl-edit``). ``at`` is its time, as the server writes it."""
 
     field: str = Field(max_length=NOTE_LIMIT)

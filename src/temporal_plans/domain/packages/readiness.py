@@ -31,7 +31,7 @@ class Ready(StrEnum):
 
 class ReadyReason(StrEnum):
     """The reasons, as the status document of the system that is followed has them; the last one is
-    ours: nobody has looked at the objects yet."""
+    ours: the objects were not looked at yet."""
 
     PLAN_IN_PROGRESS = "PlanInProgress"
     PLAN_IN_FATAL_ERROR = "PlanInFatalError"
@@ -58,7 +58,7 @@ def readiness(
     """Return the readiness of an instance now.
 
     ``plans`` are its plans in the order of their last changes, the newest last; ``reports`` are
-    those of its objects, at least of those that are not healthy, None where nobody could look.
+    those of its objects, at least of those that are not healthy, None where no worker could look.
     While another plan than ``deploy``, ``update`` or ``upgrade`` runs, it stays as it was.
     """
     found = _found(plans, reports, before)

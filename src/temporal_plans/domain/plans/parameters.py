@@ -135,6 +135,17 @@ def substitute(value: Any, arguments: Mapping[str, str]) -> Any:
     return value
 
 
+def escaped(value: Any) -> Any:
+    """Return JSON of which ``substitute`` makes this value again, whatever stands in its texts."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, Mapping):
+        return {key: escaped(one) for key, one in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [escaped(one) for one in cast(Sequence[Any], value)]
+    return value
+
+
 def _replacement(match: re.Match[str], arguments: Mapping[str, str]) -> str:
     name: str | None = match[1]
     if name is None:

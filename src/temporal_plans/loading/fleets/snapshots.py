@@ -33,9 +33,11 @@ from temporal_plans.domain.fleets.promotion.pipelines import Pipeline, pipeline_
 from temporal_plans.domain.fleets.promotion.reports import EntityReport, reports_of
 from temporal_plans.domain.fleets.promotion.soak import WEEKDAYS_BEFORE
 from temporal_plans.domain.fleets.promotion.state import ProductState
+from temporal_plans.domain.fleets.recalls import Recall
+from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
 from temporal_plans.domain.fleets.versions import parse_version
-from temporal_plans.domain.fleets.windows import ALL_TIME_NAME
+from temporal_plans.domain.fleets.windows import ALL_TIME_NAME, Window
 from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason, SpecError
@@ -153,18 +155,7 @@ def _environment(
 ) -> Environment:
     states = [one for one in _of(files, StateDocument) if one.environment == document.name]
     stops = [one for one in _of(files, SuppressionsDocument) if one.environment == document.name]
-    given = document.settings
-    shared = {name: getattr(given, name) for name in EnvironmentOptions.model_fields}
-    settings = EnvironmentSettings(
-        **shared,
-        windows={
-            name: schedule.window(span.start, span.end)
-            for name, schedule in given.maintenance_windows.items()
-        },
-        downtime_window=given.downtime_window,
-        no_downtime_window=given.no_downtime_window,
-        config_revision=None if document.config is None else revision(document.config),
-    )
+    settings = _environment_settings(document, span)
     reported = {name: state for one in states for name, state in one.entities.items()}
     names = sorted({*document.entities, *reported})
     facts = {name: getattr(one, name) for one in states for name in EnvironmentFacts.model_fields}
@@ -178,6 +169,45 @@ def _environment(
         suppressions=tuple(stop for one in stops for stop in one.suppressions),
         overrides=tuple(stop for one in stops for stop in one.overrides),
     )
+
+
+def _environment_settings(document: EnvironmentDocument, span: _Span) -> EnvironmentSettings:
+    given = document.settings
+    shared = {name: getattr(given, name) for name in EnvironmentOptions.model_fields}
+    return EnvironmentSettings(
+        **shared,
+        windows={
+            name: schedule.window(span.start, span.end)
+            for name, schedule in given.maintenance_windows.items()
+        },
+        downtime_window=given.downtime_window,
+        no_downtime_window=given.no_downtime_window,
+        config_revision=None if document.config is None else revision(document.config),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSettings:
+    """The settings of an environment and its entities; windows are known up to ``until``."""
+
+    settings: EnvironmentSettings
+    entities: Mapping[str, EntitySettings]
+    until: datetime
+
+
+def declared_settings(document: EnvironmentDocument, now: datetime) -> DeclaredSettings:
+    """Return what a document of an environment says, without regard to which products there are.
+    Raises SpecError for one that contradicts itself."""
+    if problems := list(_environment_problems(document, None)):
+        raise SpecError(problems, source=document.name)
+    span = _Span(now - WINDOWS_BEFORE, now + WINDOWS_AFTER)
+    entities = {name: _settings(one) for name, one in document.entities.items()}
+    return DeclaredSettings(_environment_settings(document, span), entities, span.end)
+
+
+def product_window(schedule: WeeklySchedule, now: datetime) -> Window:
+    """Return the intervals of a product's window around a time."""
+    return schedule.window(now - WINDOWS_BEFORE, now + WINDOWS_AFTER)
 
 
 def _entity(
@@ -241,6 +271,24 @@ def _check(files: Sequence[FleetFile]) -> None:
             raise SpecError([file.problem(one) for one in problems], source=file.source)
 
 
+def check_each(files: Iterable[FleetFile]) -> None:
+    """Raise SpecError with the problems of the first document that contradicts itself, whatever
+    other documents there are: a server has the others."""
+    for file in files:
+        problems: Iterable[Reason] = ()
+        match file.value:
+            case EnvironmentDocument():
+                problems = _environment_problems(file.value, None)
+            case ProductDocument():
+                problems = _product_problems(file.value)
+            case SuppressionsDocument():
+                problems = _suppression_problems(file.value)
+            case _:
+                pass
+        if found := [file.problem(one) for one in problems]:
+            raise SpecError(found, source=file.source)
+
+
 def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]:
     match file.value:
         case EnvironmentDocument() | ProductDocument() | ChannelDocument():
@@ -263,7 +311,7 @@ def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]
 
 
 def _environment_problems(
-    document: EnvironmentDocument, products: Mapping[str, object]
+    document: EnvironmentDocument, products: Mapping[str, object] | None
 ) -> Iterator[Reason]:
     windows = {ALL_TIME_NAME, *document.settings.maintenance_windows}
     if ALL_TIME_NAME in document.settings.maintenance_windows:
@@ -276,7 +324,8 @@ def _environment_problems(
         window = getattr(document.settings, name.replace("-", "_"))
         yield from _unknown(f"settings.{name}", window, windows)
     for key, entity in document.entities.items():
-        yield from _unknown(f"entities.{key}.product", entity.product, products)
+        if products is not None:
+            yield from _unknown(f"entities.{key}.product", entity.product, products)
         for name in ("downtime-window", "no-downtime-window"):
             window = getattr(entity, name.replace("-", "_"))
             if window is not None:
@@ -295,36 +344,33 @@ def _unknown(field: str, name: str, known: Iterable[str]) -> Iterator[Reason]:
         )
 
 
+def release_problems(release: Release, product: str, path: str) -> Iterator[Reason]:
+    """Yield what is wrong with a release of a product; ``path`` is its path."""
+    version = parse_version(release.version)
+    if version is None or not version.orderable:
+        yield Reason(
+            field=f"{path}version",
+            problem="has no order among versions, and can't be released",
+            value=release.version,
+            fix="use 1.2.3, 1.2.3-rc1 or a snapshot of those",
+        )
+    for number, one in enumerate(release.dependencies):
+        if one.product == product:
+            field = f"{path}dependencies.{number}.product"
+            yield Reason(field=field, problem="is the product itself", value=one.product)
+
+
 def _product_problems(document: ProductDocument) -> Iterator[Reason]:
     versions: set[str] = set()
     for index, release in enumerate(document.releases):
         field = f"releases.{index}.version"
-        version = parse_version(release.version)
-        if version is None or not version.orderable:
-            yield Reason(
-                field=field,
-                problem="has no order among versions, and can't be released",
-                value=release.version,
-                fix="use 1.2.3, 1.2.3-rc1 or a snapshot of those",
-            )
+        yield from release_problems(release, document.name, f"releases.{index}.")
         if release.version in versions:
             yield Reason(field=field, problem="is there already", value=release.version)
         versions.add(release.version)
-        for number, one in enumerate(release.dependencies):
-            if one.product == document.name:
-                path = f"releases.{index}.dependencies.{number}.product"
-                yield Reason(field=path, problem="is the product itself", value=one.product)
     yield from _repeated("recalls", [one.id for one in document.recalls])
     for index, recall in enumerate(document.recalls):
-        if recall.single and recall.end is not None:
-            text = "a recall of a single version has no end"
-            yield Reason(field=f"recalls.{index}.end", problem=text, fix="remove end or single")
-        end = parse_version(recall.end) if recall.end else None
-        start = parse_version(recall.start)
-        if end is not None and start is not None and (end.key or ()) <= (start.key or ()):
-            yield Reason(
-                field=f"recalls.{index}.end", problem="is not newer than start", value=recall.end
-            )
+        yield from recall_problems(recall, f"recalls.{index}.")
     for index, ramp in enumerate(document.ramps):
         if ramp.duration <= timedelta():
             yield Reason(field=f"ramps.{index}.duration", problem="must be more than 0")
@@ -339,6 +385,17 @@ def _product_problems(document: ProductDocument) -> Iterator[Reason]:
                 value=admission.version,
                 fix=suggestion(admission.version, versions),
             )
+
+
+def recall_problems(recall: Recall, path: str) -> Iterator[Reason]:
+    """Yield what is wrong with a recall; ``path`` is its path."""
+    if recall.single and recall.end is not None:
+        text = "a recall of a single version has no end"
+        yield Reason(field=f"{path}end", problem=text, fix="remove end or single")
+    end = parse_version(recall.end) if recall.end else None
+    start = parse_version(recall.start)
+    if end is not None and start is not None and (end.key or ()) <= (start.key or ()):
+        yield Reason(field=f"{path}end", problem="is not newer than start", value=recall.end)
 
 
 def _suppression_problems(document: SuppressionsDocument) -> Iterator[Reason]:

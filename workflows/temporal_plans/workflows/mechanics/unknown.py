@@ -8,7 +8,18 @@ from temporalio.exceptions import ApplicationError
 
 from temporal_plans.domain.values.names import suggestion
 
-WORKFLOW_TYPES = ["Content", "Phase", "Plan", "Pool", "ScheduledRun", "Service", "Step"]
+WORKFLOW_TYPES = [
+    "Content",
+    "Environment",
+    "Instance",
+    "Phase",
+    "Plan",
+    "Pool",
+    "Product",
+    "ScheduledRun",
+    "Service",
+    "Step",
+]
 
 
 @workflow.defn(dynamic=True)

@@ -21,8 +21,9 @@ class InventoryMessages(Owner):
         description="From a run of a plan: the objects that it is about to apply.",
     )
     def record_objects(self, record: RecordObjects) -> Recorded:
-        new = {one.key: one for one in record.objects}
-        self._inventory = {**self._inventory, **new}
+        gone = {one.key for one in record.gone}
+        kept = {key: one for key, one in self._inventory.items() if key not in gone}
+        self._inventory = {**kept, **{one.key: one for one in record.objects}}
         self._services = tuple(dict.fromkeys((*self._services, *record.services)))
         return Recorded(objects=len(self._inventory))
 

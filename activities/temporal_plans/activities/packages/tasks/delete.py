@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from temporal_plans.activities.packages.step_context import StepContext
-from temporal_plans.activities.packages.tasks.execution import DONE, TaskExecution, TaskState
+from temporal_plans.activities.packages.tasks.execution import TaskExecution, TaskState
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.tasks.delete import DeleteTask
 
@@ -18,6 +18,7 @@ async def deletion(keys: Sequence[str], context: StepContext) -> TaskExecution:
     cluster does not have is deleted already."""
     left = await context.rendered(keys, known_only=True)
     await context.objects.claim(left)
+    refs = tuple(ObjectRef.of(one) for one in left)
 
     async def begin() -> None:
         await context.objects.delete(left)
@@ -28,6 +29,6 @@ async def deletion(keys: Sequence[str], context: StepContext) -> TaskExecution:
                 ref = ObjectRef.of(left[0])
                 return TaskState(done=False, reason=f"{ref}: it is being deleted", about=ref)
             left.pop(0)
-        return DONE
+        return TaskState(done=True, gone=refs)
 
     return TaskExecution(begin=begin, look=look)

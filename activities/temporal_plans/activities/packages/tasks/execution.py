@@ -11,11 +11,13 @@ from temporal_plans.domain.packages.inventory import ObjectRef
 
 @dataclass(frozen=True)
 class TaskState:
-    """Whether a task is done, and else what it waits for, with the object in question."""
+    """Whether a task is done, and else what it waits for, with the object in question. ``gone`` are
+    objects that a task that is done has deleted."""
 
     done: bool
     reason: str = ""
     about: ObjectRef | None = None
+    gone: tuple[ObjectRef, ...] = ()
 
 
 DONE = TaskState(done=True)

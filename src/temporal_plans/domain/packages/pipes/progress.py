@@ -7,7 +7,7 @@ from temporal_plans.domain.packages.manifests import Manifest, entries, number, 
 from temporal_plans.domain.values.model import Value
 
 RESTARTS_LIMIT = 5
-"""Restarts of a container after which it is given up: the kubelet has waited five minutes then."""
+"""Restarts of a container after which it has failed: the kubelet has waited five minutes then."""
 
 _DEADLINE = "DeadlineExceeded"
 

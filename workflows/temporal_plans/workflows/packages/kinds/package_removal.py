@@ -32,25 +32,30 @@ async def run(step: StepAttempt) -> None:
     package = PackageRun.model_validate(context.part).package
     step.set(transitions.working(step.state, workflow.now()))
     order = RemovalInput(owner=context.workflow_id, package=package, volumes=work.volumes)
+    stays = ""
     for activity in ("remove_services", "remove_instance"):
-        if not await _removed(step, activity, order):
+        result = await _removed(step, activity, order)
+        if result is None:
             return
+        stays = result.reason
+    step.set(transitions.completed(step.state, workflow.now(), stays or None))
 
 
-async def _removed(step: StepAttempt, activity: str, order: RemovalInput) -> bool:
-    """Repeat a removal until nothing is left; return False when the attempt is over without."""
+async def _removed(step: StepAttempt, activity: str, order: RemovalInput) -> TasksResult | None:
+    """Repeat a removal until nothing is left that it is to remove, and return what stays; None when
+    the attempt is over without that."""
     while True:
         result = await _execute(step, activity, order.but(shown=step.state.reason))
         match result.outcome:
             case TasksOutcome.DONE:
-                return True
+                return result
             case TasksOutcome.FAILED:
                 step.set(transitions.failed(step.state, result.reason))
-                return False
+                return None
             case TasksOutcome.RETRY:
                 backoff = step.place.backoff
                 step.set(transitions.delayed(step.state, result.reason, backoff, workflow.now()))
-                return False
+                return None
             case TasksOutcome.WAITING:
                 unchanged = result.reason == step.state.reason
                 step.say(result.reason)

@@ -111,14 +111,16 @@ async def _of_cluster(
         task_queue=cluster_queue(run.package.cluster),
         start_to_close_timeout=TASKS_TIMEOUT,
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         summary=step.place.element,
     )
     try:
         await step.wait_until(running.done)
         return await running
     finally:
-        if not running.done():
+        if not running.done():  # a step that is over changes nothing in the cluster any more
             running.cancel()
+            await workflow.wait([running])
 
 
 def _kept(step: StepAttempt) -> dict[str, Any]:

@@ -1,0 +1,77 @@
+"""The entity kind ``service``: a release carries a ``svc.yml`` and the templates that it names.
+
+The service of an entity is ``<environment>.<entity>``. Its steps name the release; the activities
+read the file from the product, so that it is in no plan.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from temporal_plans.activities.fleets.kinds.record import (
+    CHANGE,
+    VERIFY,
+    EntityChange,
+    EntityKind,
+    KindPlan,
+)
+from temporal_plans.domain.fleets.plans import PlanKind
+from temporal_plans.domain.kinds.activity import ActivityWork
+from temporal_plans.domain.plans.parameters import escaped
+from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
+from temporal_plans.domain.values.refusal import Reason, SpecError
+from temporal_plans.messages.fleets import Installation
+
+FILE = "svc.yml"
+WAIT_TIMEOUT = timedelta(days=7)
+"""How long a deployment may take; an operator may cancel the plan at any time."""
+_HEARTBEAT_TIMEOUT = timedelta(seconds=30)
+
+
+def plan(change: EntityChange) -> KindPlan:
+    """Return the steps of a change of a service. Raises SpecError."""
+    order = change.order
+    installation = Installation(
+        environment=order.environment,
+        entity=order.entity,
+        product=order.product,
+        version=order.to.version,
+        config=order.config,
+        environment_config=order.environment_config,
+        number=order.number,
+    )
+    if order.kind is PlanKind.UNINSTALL:
+        step = _phase(CHANGE, "uninstall", "remove_installation", installation)
+        return KindPlan((step,), parameters=())
+    if FILE not in change.target.files:
+        reason = Reason(
+            field=FILE,
+            problem=f"the release {order.to.version} of {order.product} has no such file",
+            fix=f"publish a release with --file {FILE}",
+        )
+        raise SpecError([reason])
+    return KindPlan(
+        (
+            _phase(CHANGE, "deploy", "deploy_installation", installation),
+            _phase(VERIFY, "wait", "await_installation", installation),
+        ),
+        parameters=(),
+    )
+
+
+def _phase(phase: str, step: str, activity: str, installation: Installation) -> PhaseSpec:
+    work = ActivityWork(
+        type=activity,
+        input=escaped(installation.model_dump(mode="json")),
+        timeout=WAIT_TIMEOUT,
+        heartbeat_timeout=_HEARTBEAT_TIMEOUT,
+    )
+    return PhaseSpec(name=phase, steps=(StepSpec(name=step, work=work),))
+
+
+def faults(files: Mapping[str, str]) -> Iterable[Reason]:
+    """Yield the faults of the files of a release that need no values to be seen."""
+    if not files.get(FILE, "").strip():
+        yield Reason(field=FILE, problem="is empty")
+
+
+SERVICE = EntityKind("service", plan, frozenset({FILE}), faults)

@@ -1,0 +1,222 @@
+"""Verbs for fleets: environments, products, and the plans that environments issue."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pydantic import BaseModel
+
+from temporal_plans.activities.mechanics.concurrency import gather_bounded
+from temporal_plans.client.errors import PlansError, Refused
+from temporal_plans.client.temporal.gateway import (
+    EndedBeforeAnswer,
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+)
+from temporal_plans.client.verbs.base import LIST_LIMIT, RUNNING, Model, Verbs
+from temporal_plans.domain.fleets.decisions import FleetDecision
+from temporal_plans.domain.plans.commands import Outcome, Result
+from temporal_plans.domain.values.names import suggestion
+from temporal_plans.domain.values.refusal import Code
+from temporal_plans.messages.fleets import (
+    CancelPlans,
+    DeleteRequest,
+    EnvironmentApply,
+    EnvironmentDeclaration,
+    EnvironmentInput,
+    EnvironmentStatus,
+    ExplainEntity,
+    FleetCommand,
+    OverrideWindows,
+    PlanRows,
+    PlansQuery,
+    ProductApply,
+    ProductExport,
+    ProductInput,
+    ProductView,
+    Publish,
+    RecallRelease,
+    RemoveOverride,
+    ReportFacts,
+    ResolvePlan,
+    RevertRecall,
+    Suppress,
+    Unsuppress,
+    environment_id,
+    product_id,
+)
+from temporal_plans.messages.plans import CommandLog
+
+EnvironmentRequest = (
+    Suppress
+    | Unsuppress
+    | OverrideWindows
+    | RemoveOverride
+    | CancelPlans
+    | ResolvePlan
+    | FleetCommand
+    | ReportFacts
+    | DeleteRequest
+)
+_UPDATES: Mapping[type[BaseModel], str] = {
+    Suppress: "suppress",
+    Unsuppress: "unsuppress",
+    OverrideWindows: "override",
+    RemoveOverride: "remove_override",
+    CancelPlans: "cancel",
+    ResolvePlan: "resolve",
+    FleetCommand: "command",
+    ReportFacts: "report",
+    DeleteRequest: "delete",
+}
+"""The updates of an environment by their arguments."""
+
+
+class FleetVerbs(Verbs):
+    """The verbs for fleets. They raise Refused: with ``not-found`` for an environment or a product
+    that there is not, else with its reason."""
+
+    # --- environments ---
+
+    async def environments(self) -> list[str]:
+        """Return the names of all environments. A new one may take a moment to be listed."""
+        return await self._names("Environment", "environment/")
+
+    async def apply_environment(self, request: EnvironmentApply) -> Outcome:
+        """Create an environment, or change it to what its document says."""
+        name = request.environment.name
+        input = EnvironmentInput(name=name)
+        return await self._start("Environment", environment_id(name), input, "apply", request)
+
+    async def ask_environment(self, name: str, request: EnvironmentRequest) -> Outcome:
+        """Give a request to an environment: suppress, cancel, resolve and so on."""
+        update = _UPDATES[type(request)]
+        return await self._update_fleet("environment", name, update, request)
+
+    async def environment(self, name: str) -> EnvironmentStatus:
+        """Return all entities of an environment with what holds them back."""
+        return await self._query_fleet("environment", name, "status", EnvironmentStatus)
+
+    async def fleet(self, *names: str) -> dict[str, EnvironmentStatus | PlansError]:
+        """Return the status of some environments, or of all: by name, or for each that does not
+        answer its error."""
+
+        async def answered(name: str) -> EnvironmentStatus | PlansError:
+            try:
+                return await self.environment(name)
+            except PlansError as error:
+                return error
+
+        wanted = names or await self.environments()
+        return dict(zip(wanted, await gather_bounded(map(answered, wanted)), strict=True))
+
+    async def environment_document(self, name: str) -> EnvironmentDeclaration:
+        """Return an environment as its document says."""
+        return await self._query_fleet("environment", name, "export", EnvironmentDeclaration)
+
+    async def environment_log(self, name: str) -> CommandLog:
+        """Return the requests that an environment was given."""
+        return await self._query_fleet("environment", name, "log", CommandLog)
+
+    async def explain_entity(self, environment: str, entity: str, at: datetime) -> FleetDecision:
+        """Return what is decided of an entity at a time, with every constraint's verdict."""
+        query = ExplainEntity(entity=entity, at=at)
+        return await self._query_fleet("environment", environment, "explain", FleetDecision, query)
+
+    async def fleet_plans(self, environment: str, entity: str = "") -> PlanRows:
+        """Return the plans of an environment, or of one entity, newest first."""
+        query = PlansQuery(entity=entity)
+        return await self._query_fleet("environment", environment, "plans", PlanRows, query)
+
+    # --- products ---
+
+    async def products(self) -> list[str]:
+        """Return the names of all products. A new one may take a moment to be listed."""
+        return await self._names("Product", "product/")
+
+    async def apply_product(self, request: ProductApply) -> Outcome:
+        """Create a product, or change it to what its document says."""
+        name = request.product.name
+        return await self._start(
+            "Product", product_id(name), ProductInput(name=name), "apply", request
+        )
+
+    async def publish(self, product: str, request: Publish) -> Outcome:
+        """Publish a release of a product, which begins with its first release."""
+        input = ProductInput(name=product)
+        return await self._start("Product", product_id(product), input, "publish", request)
+
+    async def releases(self, product: str) -> ProductView:
+        """Return the releases and recalls of a product."""
+        return await self._query_fleet("product", product, "status", ProductView)
+
+    async def product_document(self, product: str) -> ProductExport:
+        """Return a product as its document says."""
+        return await self._query_fleet("product", product, "export", ProductExport)
+
+    async def product_log(self, product: str) -> CommandLog:
+        """Return the requests that a product was given."""
+        return await self._query_fleet("product", product, "log", CommandLog)
+
+    async def recall(self, product: str, request: RecallRelease) -> Outcome:
+        """Recall releases, or edit a recall."""
+        return await self._update_fleet("product", product, "recall", request)
+
+    async def revert_recall(self, product: str, request: RevertRecall) -> Outcome:
+        """Revert a recall."""
+        return await self._update_fleet("product", product, "revert_recall", request)
+
+    async def delete_product(self, product: str, request: DeleteRequest) -> Outcome:
+        """Forget a product and its releases."""
+        return await self._update_fleet("product", product, "delete", request)
+
+    # --- details ---
+
+    async def _names(self, kind: str, prefix: str) -> list[str]:
+        query = f"WorkflowType = '{kind}' AND {RUNNING}"
+        return sorted(
+            run.id.removeprefix(prefix) for run in await self._gateway.list(query, LIST_LIMIT)
+        )
+
+    async def _start(
+        self, kind: str, workflow_id: str, input: BaseModel, update: str, request: BaseModel
+    ) -> Outcome:
+        for _ in range(3):  # one of this name may end meanwhile
+            try:
+                return await self._gateway.start_and_update(
+                    kind, workflow_id, input, update, Outcome, request=request
+                )
+            except (NoSuchWorkflow, WorkflowIsClosed, EndedBeforeAnswer):
+                continue
+        problem = f"{workflow_id} ended before it answered"
+        raise Refused.of(Code.UNAVAILABLE, problem, fix="retry")
+
+    async def _update_fleet(self, noun: str, name: str, update: str, request: BaseModel) -> Outcome:
+        try:
+            return await self._gateway.update(f"{noun}/{name}", update, request, Outcome)
+        except (NoSuchWorkflow, WorkflowIsClosed):
+            raise await self._not_found(noun, name) from None
+        except EndedBeforeAnswer:
+            text = f"{noun} {name} ended before it answered"
+            return Outcome(result=Result.UNDER_WAY, message=text)
+
+    async def _query_fleet(
+        self,
+        noun: str,
+        name: str,
+        query: str,
+        result: type[Model],
+        argument: BaseModel | None = None,
+    ) -> Model:
+        try:
+            return await self._gateway.query(
+                f"{noun}/{name}", query, result, argument, open_only=True
+            )
+        except (NoSuchWorkflow, WorkflowIsClosed):
+            raise await self._not_found(noun, name) from None
+
+    async def _not_found(self, noun: str, name: str) -> Refused:
+        known = await (self.environments() if noun == "environment" else self.products())
+        fix = suggestion(name, known) or f"apply a document of the {noun} first"
+        return Refused.of(
+            Code.NOT_FOUND, f"there is no such {noun}", field=noun, value=name, fix=fix
+        )

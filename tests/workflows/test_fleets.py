@@ -1,0 +1,399 @@
+"""Environments and products on a real server: what is published is installed."""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from temporalio.testing import WorkflowEnvironment
+
+from pauses import until
+from temporal_plans.activities.fleets.kinds.record import EntityChange, EntityKind, KindPlan
+from temporal_plans.client.errors import Refused
+from temporal_plans.domain.fleets.plans import CommandType, EndStatus
+from temporal_plans.domain.fleets.recalls import Recall, RollOff
+from temporal_plans.domain.kinds.activity import ActivityWork
+from temporal_plans.domain.plans.commands import Result
+from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
+from temporal_plans.domain.values.refusal import Refusal
+from temporal_plans.messages.fleets import (
+    CancelPlans,
+    DeleteRequest,
+    FleetCommand,
+    OverrideWindows,
+    RecallRelease,
+    ReleasePayload,
+    ResolvePlan,
+    RevertRecall,
+    Suppress,
+    Unsuppress,
+    fleet_plan_id,
+)
+from temporal_plans.worker.plugin import PlansPlugin
+from workflows.fleet_kit import (
+    Environment,
+    Product,
+    entities,
+    new_environment,
+    new_product,
+    plan_files,
+)
+from workflows.plan_kit import Kit, kit
+
+
+async def installed(plans: Kit, *versions: str) -> tuple[Product, Environment]:
+    """A product, and an environment with its last version installed."""
+    product, environment = new_product(plans), new_environment(plans)
+    await environment.apply(entities(product))
+    for version in versions:
+        await product.publish(version)
+        await environment.entity().until_at(version)
+    return product, environment
+
+
+async def refused(work: Awaitable[object]) -> Refusal:
+    with pytest.raises(Refused) as caught:
+        await work
+    return caught.value.refusal
+
+
+async def test_a_release_that_is_published_is_installed_in_both_environments(plans: Kit) -> None:
+    product = new_product(plans)
+    one, other = new_environment(plans), new_environment(plans)
+    await product.apply()
+    for environment in (one, other):
+        await environment.apply(entities(product))
+        assert (await environment.entity().until_code("CHANNEL_EMPTY")).standing.installed is None
+    await product.publish("1.0.0")
+    for environment in (one, other):
+        await environment.entity().until_at("1.0.0")
+    assert plans.recorder.done.count(f"{product.name} 1.0.0 install") == 2
+    assert ("publish 1.0.0", "ann", "done") in await product.log()
+    assert ("apply", "ann", "done") in await one.log()
+
+
+async def test_a_newer_release_is_an_upgrade_by_its_own_plan_with_the_four_phases(
+    plans: Kit,
+) -> None:
+    product, environment = await installed(plans, "1.0.0", "1.1.0")
+    assert f"{product.name} 1.1.0 upgrade" in plans.recorder.done
+    [newest, first] = await environment.entity().plans()
+    assert (newest.intent, newest.from_version, newest.to) == ("UPGRADE", "1.0.0", "1.1.0")
+    assert (newest.status, first.status) == ("SUCCEEDED", "SUCCEEDED")
+    handle = plans.client.get_workflow_handle(newest.plan_id, result_type=dict)
+    phases = [one["name"] for one in (await handle.result())["view"]["phases"]]
+    assert phases == ["prepare", "change", "verify", "report"]
+
+
+async def test_a_failing_plan_suppresses_its_entity_and_is_rolled_back(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    web = environment.entity()
+    plans.recorder.failures[f"{product.name} 1.1.0 upgrade"] = 1
+    await product.publish("1.1.0")
+    failed = await web.until_plan("FAILED")
+    assert (failed.intent, failed.to) == ("UPGRADE", "1.1.0")
+    assert any("is broken" in error for error in failed.errors)
+    rollback = await web.until_plan("SUCCEEDED", number=failed.number + 1)
+    assert (rollback.intent, rollback.to) == ("ROLLBACK", "1.0.0")
+    assert f"{product.name} 1.1.0 rollback" in plans.recorder.done
+    row = await web.until_code("SUPPRESSED")
+    assert (row.standing.installed, row.standing.target) == ("1.0.0", "1.1.0")
+    [stop] = (await environment.status()).suppressions
+    assert stop.origin == "failed-plan"
+    await environment.update("unsuppress", Unsuppress(id=stop.id, by="bob"))
+    await web.until_at("1.1.0")
+
+
+async def test_a_recalled_release_is_rolled_off_and_stays_off_until_reverted(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0", "1.1.0")
+    recall = Recall(
+        id="bad",
+        start="1.1.0",
+        single=True,
+        roll_off=RollOff(allow_downgrade=True, minimum_release="1.0.0"),
+    )
+    await product.update("recall", RecallRelease(recall=recall, by="eve", reason="it leaks"))
+    row = await environment.entity().until_at("1.0.0")
+    assert (await environment.entity().plans())[0].intent == "RECALL_ROLL_OFF"
+    assert row.standing.outcome == "NO_WORK"
+    await product.update("revert_recall", RevertRecall(id="bad", by="eve"))
+    await environment.entity().until_at("1.1.0")
+
+
+async def test_a_suppression_stops_plans_until_it_is_over(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    await environment.update("suppress", Suppress(duration=timedelta(seconds=2), by="eve"))
+    await product.publish("1.1.0")
+    row = await environment.entity().until_code("SUPPRESSED")
+    assert row.standing.target == "1.1.0"
+    decision = await environment.entity().explain()
+    assert [one.id for one in decision.constraints if one.state == "FAILED"] == ["K15"]
+    await environment.entity().until_at("1.1.0")  # nobody does anything
+
+
+async def test_a_closed_window_blocks_and_an_override_opens_it(plans: Kit) -> None:
+    product, environment = new_product(plans), new_environment(plans)
+    windows: dict[str, Any] = {
+        "maintenance_windows": {"never": {"time_zone_name": "UTC", "time_intervals": []}},
+        "downtime_window": "never",
+        "no_downtime_window": "never",
+    }
+    await environment.apply({**entities(product), "settings": windows})
+    await product.publish("1.0.0")
+    await environment.entity().until_code("OUTSIDE_WINDOW")
+    request = OverrideWindows(duration=timedelta(hours=1), reason="now", by="eve")
+    await environment.update("override", request)
+    await environment.entity().until_at("1.0.0")
+
+
+async def test_a_cancelled_plan_ends_and_the_entity_is_left_alone(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    held = f"{product.name} 1.1.0 upgrade"
+    plans.recorder.gates[held] = asyncio.Event()
+    await product.publish("1.1.0")
+
+    async def begun() -> bool:
+        return held in plans.recorder.begun
+
+    await until(begun)
+    request = CancelPlans(entity="web", suppress=timedelta(minutes=30), by="eve", reason="no")
+    await environment.update("cancel", request)
+    await environment.entity().until(lambda row: row.plan_status == "CANCELLING")
+    plans.recorder.gates[held].set()
+    cancelled = await environment.entity().until_plan("CANCELLED")
+    assert cancelled.to == "1.1.0"
+    again = await refused(environment.update("cancel", CancelPlans(entity="web")))
+    assert "no plan of it runs" in str(again)
+
+
+async def test_nothing_is_known_of_a_terminated_plan_until_somebody_says(own_plans: Kit) -> None:
+    product, environment = await installed(own_plans, "1.0.0")
+    held = f"{product.name} 1.1.0 upgrade"
+    own_plans.recorder.gates[held] = asyncio.Event()
+    await product.publish("1.1.0")
+    web = environment.entity()
+    running = await web.until_plan("RUNNING")
+
+    async def begun() -> bool:
+        return held in own_plans.recorder.begun
+
+    await until(begun)
+    own_plans.recorder.gates[held].set()
+    await own_plans.client.get_workflow_handle(running.plan_id).terminate()
+    await web.until(lambda row: row.plan_status == "UNKNOWN")
+    answer = ResolvePlan(entity="web", outcome=EndStatus.SUCCEEDED, by="eve", reason="I looked")
+    await environment.update("resolve", answer)
+    await web.until_at("1.1.0")
+    assert (await web.plans())[0].status == "SUCCEEDED"
+
+
+test_nothing_is_known_of_a_terminated_plan_until_somebody_says = pytest.mark.engine(
+    check_interval=timedelta(seconds=0.5)
+)(test_nothing_is_known_of_a_terminated_plan_until_somebody_says)
+
+
+async def test_an_entity_that_is_marked_is_uninstalled(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    await environment.apply(entities(product, uninstall=True))
+    await environment.entity().until_at(None)
+    assert f"{product.name} 1.0.0 uninstall" in plans.recorder.done
+    await environment.entity().until_code("UNINSTALLED")
+
+
+async def test_another_configuration_is_a_plan_with_its_values(plans: Kit) -> None:
+    product, environment = new_product(plans), new_environment(plans)
+    file = (
+        "name: all\nphases: {change: {steps: {work:"
+        " {activity: {type: work, input: '${ENVIRONMENT} ${COLOUR}'}}}}}"
+    )
+    files = ReleasePayload(files={"install.yml": file})
+    await environment.apply(entities(product, config={"1.0.0": {"overrides": {"COLOUR": "red"}}}))
+    await product.publish("1.0.0", files)
+    await environment.entity().until_at("1.0.0")
+    await environment.apply(entities(product, config={"1.0.0": {"overrides": {"COLOUR": "blue"}}}))
+    await environment.entity().until_plan("SUCCEEDED", number=2)
+    mine = [one for one in plans.recorder.done if one.startswith(f"{environment.name} ")]
+    assert mine == [f"{environment.name} red", f"{environment.name} blue"]
+
+
+async def test_a_command_goes_before_everything_that_holds_plans_back(plans: Kit) -> None:
+    _, environment = await installed(plans, "1.0.0", "1.1.0")
+    await environment.update("suppress", Suppress(by="eve"))
+    request = FleetCommand(
+        entity="web",
+        command=CommandType.ENFORCE_VERSION,
+        version="1.0.0",
+        reason="incident",
+        by="eve",
+    )
+    await environment.update("command", request)
+    await environment.entity().until_at("1.0.0")
+    assert (await environment.entity().plans())[0].intent == "BREAK_GLASS"
+
+
+async def test_a_release_without_a_file_for_the_change_fails_with_the_reason(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    await product.publish("1.1.0", ReleasePayload())
+    failed = await environment.entity().until_plan("FAILED")
+    assert "upgrade.yml" in failed.errors[0]
+    await environment.entity().until_code("SUPPRESSED")
+    assert (await environment.entity().row()).standing.installed == "1.0.0"
+
+
+async def test_it_continues_as_new_in_the_middle_and_loses_nothing(plans: Kit) -> None:
+    product, environment = new_product(plans), new_environment(plans)
+    await environment.apply(entities(product, "a", "b", "c"), history_limit=50)
+    for minor in range(4):
+        await product.publish(f"1.{minor}.0", plan_files(f"{product.name} 1.{minor}.0"))
+        await environment.update("suppress", Suppress(id=f"s{minor}", duration=timedelta(hours=1)))
+        await environment.update("unsuppress", Unsuppress(id=f"s{minor}"))
+    for name in ("a", "b", "c"):
+        await environment.entity(name).until_at("1.3.0")
+    runs = plans.client.list_workflows(f"WorkflowId = '{environment.id}'")
+    assert len([run async for run in runs]) > 1
+    verbs = [verb for verb, _, _ in await environment.log()]
+    assert verbs == ["apply"] + ["suppress", *["unsuppress s0"]] + [
+        text for minor in range(1, 4) for text in ("suppress", f"unsuppress s{minor}")
+    ]
+    for name in ("a", "b", "c"):
+        rows = await environment.entity(name).plans()
+        assert [one.number for one in rows] == list(range(len(rows), 0, -1))
+        assert {one.status for one in rows} == {"SUCCEEDED"}
+
+
+async def test_a_large_environment_is_decided_by_an_activity(plans: Kit) -> None:
+    product, environment = new_product(plans), new_environment(plans)
+    await environment.apply(entities(product, "a", "b"), workflow_limit=1)
+    await product.publish("1.0.0")
+    for name in ("a", "b"):
+        await environment.entity(name).until_at("1.0.0")
+    handle = plans.client.get_workflow_handle(environment.id)
+    types = [
+        event.activity_task_scheduled_event_attributes.activity_type.name
+        async for event in handle.fetch_history_events()
+    ]
+    assert "decide_environment" in types
+
+
+async def test_a_deleted_environment_ends_and_its_product_may_go(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    why = await refused(product.update("delete", DeleteRequest()))
+    assert environment.name in str(why)
+    assert (await environment.update("delete", DeleteRequest(by="eve"))).result is Result.DONE
+    await plans.client.get_workflow_handle(environment.id).result()
+    assert (await product.update("delete", DeleteRequest(by="eve"))).result is Result.DONE
+    assert fleet_plan_id(environment.name, "web", 1).startswith(environment.id)
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+DOCUMENTS = [
+    pytest.param(
+        {"settings": {"downtime-window": "nights"}},
+        "settings.downtime-window: there is no downtime window of this name",
+        id="unknown-window",
+    ),
+    pytest.param(
+        {
+            "settings": {
+                "maintenance-windows": {
+                    "nights": {"time-zone-name": "Mars/Here", "time-intervals": []}
+                }
+            }
+        },
+        "is not a time zone",
+        id="unknown-zone",
+    ),
+    pytest.param(
+        {"entities": {"web": {"product": "a:b", "kind": "plant"}}},
+        'entities.web.kind: is no kind of entity that this worker knows (found "plant"); did you'
+        " mean plan?",
+        id="unknown-kind",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "text"), DOCUMENTS)
+async def test_a_document_that_cannot_be_used_is_refused_and_leaves_nothing(
+    plans: Kit, document: dict[str, Any], text: str
+) -> None:
+    environment = new_environment(plans)
+    assert text in str(await refused(environment.apply(document)))
+
+
+REQUESTS = [
+    pytest.param("suppress", Suppress(entity="wep"), "did you mean web?", id="entity"),
+    pytest.param("suppress", Suppress(duration=timedelta()), "more than 0", id="no-time"),
+    pytest.param("unsuppress", Unsuppress(id="manual-7"), "is not there", id="suppression"),
+    pytest.param(
+        "override", OverrideWindows(duration=timedelta(hours=1)), "reason: is missing", id="why"
+    ),
+    pytest.param(
+        "resolve", ResolvePlan(entity="web", outcome=EndStatus.FAILED), "is known", id="known"
+    ),
+    pytest.param(
+        "command",
+        FleetCommand(entity="web", command=CommandType.INSTALL, version="1.0.0", reason="x"),
+        "1.0.0 is installed",
+        id="installed",
+    ),
+]
+
+
+async def test_requests_that_cannot_be_granted_are_refused_with_the_reason(plans: Kit) -> None:
+    _, environment = await installed(plans, "1.0.0")
+    for case in REQUESTS:
+        name, request, text = case.values
+        assert str(text) in str(await refused(environment.update(str(name), request))), case.id
+
+
+async def test_releases_are_immutable_and_their_files_are_checked(plans: Kit) -> None:
+    product = new_product(plans)
+    files = plan_files("first")
+    assert (await product.publish("1.0.0", files)).result is Result.DONE
+    assert (await product.publish("1.0.0", files)).result is Result.ALREADY
+    other = await refused(product.publish("1.0.0", plan_files("second")))
+    assert "published already, with another content" in str(other)
+    assert "has no order" in str(await refused(product.publish("1.0.0-word")))
+    broken = ReleasePayload(files={"install.yml": "phases: 3"})
+    assert "install.yml" in str(await refused(product.publish("1.1.0", broken)))
+    unknown = ReleasePayload(files={"instal.yml": "x"})
+    assert "belongs to no kind of entity" in str(await refused(product.publish("1.1.0", unknown)))
+    twice = Recall(id="r", start="2.0.0", end="1.0.0")
+    assert "is not newer than start" in str(
+        await refused(product.update("recall", RecallRelease(recall=twice)))
+    )
+
+
+async def test_a_product_that_is_deleted_by_force_may_come_again(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    await product.update("delete", DeleteRequest(force=True, by="eve"))
+    await environment.entity().until(lambda row: row.standing.code == "CHANNEL_EMPTY")
+    await product.publish("1.1.0")
+    await environment.entity().until_at("1.1.0")
+
+
+async def test_developers_register_kinds_of_entities(env: WorkflowEnvironment) -> None:
+    def noted(change: EntityChange) -> KindPlan:
+        text = f"{change.order.entity} {change.values['VERSION']}"
+        work = ActivityWork(type="work", input=text)
+        if change.order.to.version == "1.1.0":
+            raise KeyError("colour")
+        return KindPlan((PhaseSpec(name="change", steps=(StepSpec(name="note", work=work),)),))
+
+    address = env.client.service_client.config.target_host
+    async with kit(address, PlansPlugin(entity_kinds=[EntityKind("note", noted)])) as made:
+        product, environment = new_product(made), new_environment(made)
+        await environment.apply(entities(product, kind="note"))
+        await product.publish("1.0.0", ReleasePayload())
+        await environment.entity().until_at("1.0.0")
+        assert made.recorder.done == ["web 1.0.0"]
+        await product.publish("1.1.0", ReleasePayload())
+        failed = await environment.entity().until_plan("FAILED")
+        assert failed.errors == ("the kind note failed: KeyError: 'colour'",)
+
+
+async def test_a_kind_is_registered_once() -> None:
+    with pytest.raises(ValueError, match="plan is there already"):
+        PlansPlugin(entity_kinds=[EntityKind("plan", lambda change: KindPlan(()))])
