@@ -82,7 +82,7 @@ def definitions() -> Iterator[Object]:
 
 def resources(name: str = "store", **given: str) -> list[Object]:
     """The Operator, its OperatorVersion, and an Instance whose plan deploy has run."""
-    status = {
+    status: Object = {
         "planStatus": {
             "deploy": {
                 "name": "deploy",

@@ -60,6 +60,7 @@ async def plans(server: DevServer, worker: Program, cluster: ClusterClient) -> P
 async def left(namespace: Namespace, name: str, **values: str) -> list[Object]:
     """An instance with its objects. Returns those."""
 
+    instance: Object = {}
     for one in resources(name, **values):
         placed = {**one, "metadata": {**one["metadata"], "namespace": namespace.name}}
         await until(partial(namespace.cluster.tried, placed))  # its kind may not be served yet
