@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import Client
@@ -29,6 +29,8 @@ from temporal_plans.client.reading import task_logs
 from temporal_plans.client.reading.audit import Audit
 from temporal_plans.client.reading.diagnosis import Diagnosis, findings
 from temporal_plans.client.reading.explaining import needs_offers, why_cut_short, with_refusals
+from temporal_plans.client.reading.operator_dialect import status_body
+from temporal_plans.client.reading.operator_status import newest_runs
 from temporal_plans.client.reading.package_diagnosis import package_findings
 from temporal_plans.client.reading.paused import paused_pods, with_paused
 from temporal_plans.client.reading.plan_run import PlanRun, WatchProblem
@@ -61,10 +63,12 @@ from temporal_plans.client.verbs.closed import command_closed, service_of, start
 from temporal_plans.client.verbs.contents import ContentVerbs
 from temporal_plans.client.verbs.fleets import FleetVerbs
 from temporal_plans.client.verbs.history import HistoryVerbs
-from temporal_plans.client.verbs.packages import PackageVerbs
+from temporal_plans.client.verbs.packages import found_in
 from temporal_plans.client.verbs.schedules import ScheduleVerbs
+from temporal_plans.client.verbs.takeover import TakeoverVerbs
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.kinds.pod import PodWork
+from temporal_plans.domain.packages.plans import CLEANUP
 from temporal_plans.domain.plans.commands import Command, Outcome, Result, Verb
 from temporal_plans.domain.plans.explain import ElementQuery, Explanations, PendingWork
 from temporal_plans.domain.plans.parameters import check_arguments
@@ -86,7 +90,7 @@ _COMMAND_DELAYS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds before each attempt to give a command to a plan that is ending or starting."""
 
 
-class PlansClient(AuditVerbs, ContentVerbs, FleetVerbs, HistoryVerbs, PackageVerbs, ScheduleVerbs):
+class PlansClient(AuditVerbs, ContentVerbs, FleetVerbs, HistoryVerbs, ScheduleVerbs, TakeoverVerbs):
     """All verbs, over a connected client (``connect``).
 
     Every verb may raise ``ServerUnreachableError``, and ``WorkerUnreachable`` when a workflow must
@@ -184,6 +188,28 @@ class PlansClient(AuditVerbs, ContentVerbs, FleetVerbs, HistoryVerbs, PackageVer
 
         ids = list(plan_ids)
         return dict(zip(ids, await gather_bounded(map(shown, ids)), strict=True))
+
+    async def operator_status(self, service: str) -> dict[str, Any]:
+        """Return the status document of an installed package in the form that its first users know
+        (``client.reading.operator_dialect``). Raises Refused for a service of pods."""
+        if await self.content_of(service) == "service":
+            raise Refused.of(
+                Code.NOT_APPLICABLE,
+                f"service {service} has pods; only a package has this status document",
+                fix=f"show it with `temporal plan show -s {service} --json`",
+            )
+        status = await self.instance(service)
+        kept = await self.package_configurations(service)
+        ran = [record.workflow_id for record in status.plans if record.run]
+        runs = newest_runs(status, await self.show_all(ran))
+        removal = next((one for one in status.plans if one.name == CLEANUP), None)
+        return status_body(
+            found_in(kept).installation,
+            runs,
+            status.readiness,
+            name=service,
+            deleting=removal.changed if removal and status.uninstalling else None,
+        )
 
     def watch(
         self, plan_id: str, *, timeout: timedelta = UNREACHABLE_TIMEOUT

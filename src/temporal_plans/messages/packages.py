@@ -7,12 +7,15 @@ from pydantic import AwareDatetime, Field
 
 from temporal_plans.domain.packages.changes import Change, ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
+from temporal_plans.domain.packages.dependencies import KeptHash
 from temporal_plans.domain.packages.installation import Installation
 from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.domain.packages.left_instances import Adoption, LeftInstance, LeftPackage
 from temporal_plans.domain.packages.object_preview import ObjectPreview, PreviewAction
 from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
 from temporal_plans.domain.packages.readiness import Readiness
 from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.compressed import CompressibleValue
 from temporal_plans.domain.values.model import CompactValue, Name, WorkflowId
 from temporal_plans.domain.values.refusal import Reason
@@ -52,13 +55,15 @@ class InstalledPackage(CompressibleValue):
 class PackageRun(CompactValue):
     """The owner's part in the context of an instance's plan (``OwnerContext.part``): the package,
     ``uid``, which identifies this run of the plan in the annotations of objects, and what has to be
-    so before a step begins, as in PrepareInstallation."""
+    so before a step begins, as in PrepareInstallation. ``hashes`` are those that a former
+    controller wrote."""
 
     package: InstalledPackage
     uid: str
     kubernetes_version: str = Field(default="", max_length=300)
     namespace_manifest: str = Field(default="", max_length=4000)
     create_namespace: bool = False
+    hashes: tuple[KeptHash, ...] = ()
 
 
 class TasksInput(CompressibleValue):
@@ -228,10 +233,59 @@ class Observation(CompressibleValue):
     report: ObjectsReport
 
 
+# --- questions of clients to a cluster -----------------------------------------------------------
+
+INSTANCES_LIMIT = 500
+"""Instances that one answer has."""
+
+
+class ClusterQuestion(CompressibleValue):
+    """Input of the workflow ``ClusterQuery`` and of the activity ``ask_cluster``: what a controller
+    of packages left in a cluster.
+
+    With ``package`` what that, being taken over, begins with; with ``version``, the name of an
+    OperatorVersion in ``namespace``, that and its Operator; else all Instances, of the namespace if
+    it is set.
+    """
+
+    cluster: Name
+    namespace: Name = ""
+    version: Name = ""
+    package: InstalledPackage | None = None
+
+
+class ClusterAnswer(CompressibleValue):
+    """Answer to a ClusterQuestion. ``problem`` is why there is none. No object's content is in it,
+    but for packages and given parameters."""
+
+    instances: tuple[LeftInstance, ...] = Field(default=(), max_length=INSTANCES_LIMIT)
+    package: LeftPackage | None = None
+    adoption: Adoption | None = None
+    problem: str = Field(default="", max_length=2000)
+
+
 # --- messages between an Instance and clients ----------------------------------------------------
 
 INSTANCE_HISTORY_LIMIT = 2000
 """History events after which an Instance continues as new."""
+
+
+class AdoptedRun(CompactValue):
+    """The newest run of a plan before the instance was taken over. ``at`` is its last change."""
+
+    plan: Name
+    uid: str = Field(default="", max_length=200)
+    status: Status
+    at: AwareDatetime | None = None
+
+
+class Adopted(CompactValue):
+    """What an instance that is taken over has already: the newest runs of its plans, its objects,
+    and the hashes in templates of their pods."""
+
+    runs: tuple[AdoptedRun, ...] = Field(default=(), max_length=2_000)
+    inventory: tuple[ObjectRef, ...] = Field(default=(), max_length=OBJECTS_LIMIT)
+    hashes: tuple[KeptHash, ...] = Field(default=(), max_length=OBJECTS_LIMIT)
 
 
 class InstanceInput(CompressibleValue):
@@ -239,7 +293,9 @@ class InstanceInput(CompressibleValue):
 
     ``change`` is what is to be installed, or is to be different; ``parent`` is the service whose
     package this one is nested in, and that installs it, empty without one; ``by`` and ``reason``
-    are kept with the configuration. ``state`` is the engine's own, and so is ``history_limit``.
+    are kept with the configuration. With ``adopted`` it is in the cluster already: no plan starts
+    at the installation. One that is installed refuses it. ``state`` is the engine's own, and so is
+    ``history_limit``.
     """
 
     content: Literal["package"] = "package"
@@ -249,6 +305,7 @@ class InstanceInput(CompressibleValue):
     backoff: Backoff = Backoff()
     by: str = Field(default="", max_length=200)
     reason: str = Field(default="", max_length=500)
+    adopted: Adopted | None = None
     state: "InstanceState | None" = None
     history_limit: int = Field(default=INSTANCE_HISTORY_LIMIT, ge=50)
 
@@ -257,11 +314,11 @@ class InstanceState(CompactValue):
     """The state that an Instance carries over when it continues as new.
 
     ``uids`` are the ids of the newest runs of its plans, by plan; ``inventory`` are the objects
-    that it has in its cluster, in the order in which they were first applied; ``services`` are
-    those of nested packages, in the order of their installation; ``held`` are
-    the digests that it holds in the content store; ``rejected`` are the reasons for which the
-    newest configuration was refused; ``seen`` is what it saw of its objects last; ``volumes`` and
-    ``force`` are those of the request to uninstall it.
+    that it has in its cluster, in the order in which they were first applied; ``hashes`` are those
+    that a former controller wrote; ``services`` are those of nested packages, in the order of their
+    installation; ``held`` are the digests that it holds in the content store; ``rejected`` are the
+    reasons for which the newest configuration was refused; ``seen`` is what it saw of its objects
+    last; ``volumes`` and ``force`` are those of the request to uninstall it.
     """
 
     owner: OwnerState = OwnerState()
@@ -269,6 +326,7 @@ class InstanceState(CompactValue):
     target: str = ""
     uids: dict[str, str] = {}
     inventory: tuple[ObjectRef, ...] = ()
+    hashes: tuple[KeptHash, ...] = ()
     services: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
@@ -283,7 +341,8 @@ class InstanceStatus(OwnerStatus):
     it; ``objects`` is the number of those that it has in its cluster; ``startable`` are the names
     of all plans that people may start; those that never ran have records with the run 0.
     ``parent`` and ``services`` are those of nested packages.
-    ``seen`` is what was seen of its objects last, while no plan ran."""
+    ``seen`` is what was seen of its objects last, while no plan ran; ``uids`` are the ids of the
+    newest runs by plan, as objects have them in their annotations."""
 
     content: Literal["package"]  # without a default, which would not be written
     package: str
@@ -297,6 +356,7 @@ class InstanceStatus(OwnerStatus):
     startable: tuple[str, ...] = ()
     readiness: Readiness | None = None
     seen: Observation | None = None
+    uids: dict[str, str] = {}
 
 
 class PackageDeployResult(DeployAnswer):

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from builders.plan_views import phase, plan
 from builders.plans import phase_spec, step_spec
+from builders.services import service_status
 from temporal_plans.api.dialect import http_code
 from temporal_plans.cli.terminal.explaining import explanation_lines
 from temporal_plans.client.errors import (
@@ -323,7 +324,9 @@ async def test_an_unknown_service_names_the_known() -> None:
 
 async def test_a_service_that_ends_over_a_command_says_so() -> None:
     client, _ = client_of(
-        service__hello=FakeWorkflow("Service", {"restart_pod": EndedBeforeAnswer()})
+        service__hello=FakeWorkflow(
+            "Service", {"status": service_status("hello"), "restart_pod": EndedBeforeAnswer()}
+        )
     )
     with pytest.raises(Refused, match="'hello' ended before it answered restart_pod") as raised:
         await client.command_pod("hello", PodVerb.RESTART, "web-0")

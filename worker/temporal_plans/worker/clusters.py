@@ -80,6 +80,7 @@ def cluster_activities(
     from temporal_plans.activities.packages.preview import PreviewActivities
     from temporal_plans.activities.packages.removal import RemovalActivities
     from temporal_plans.activities.packages.service_removal import ServiceRemovalActivities
+    from temporal_plans.activities.packages.takeover import TakeoverActivities
     from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 
     contents = content_store(client)
@@ -89,6 +90,7 @@ def cluster_activities(
     installation = InstallationActivities(connection.use, load)
     removal = RemovalActivities(client, connection.use)
     observation = ObservationActivities(client, connection.use, secrets)
+    takeover = TakeoverActivities(client, connection.use, load)
     preview = PreviewActivities(client, load, connection.use, secrets)
     return [
         tasks.run_package_tasks,
@@ -96,6 +98,7 @@ def cluster_activities(
         ServiceRemovalActivities(client).remove_services,
         removal.remove_instance,
         observation.look_at_objects,
+        takeover.ask_cluster,
         preview.preview_objects,
     ]
 

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from kubernetes_asyncio.client import VersionApi
+from kubernetes_asyncio.client.exceptions import ApiException
 from kubernetes_asyncio.dynamic import DynamicClient
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 
@@ -29,6 +30,7 @@ COMMAND_TIMEOUT = 60.0
 """Seconds that a command in a pod may take."""
 
 _UNAUTHORIZED = 401
+_UNAVAILABLE = 503
 
 LIST_LIMIT = 500
 """Objects of one list."""
@@ -147,6 +149,36 @@ class Cluster:
             if _is_absent(error):
                 return []
             raise
+
+    async def kinds(self) -> list[tuple[str, str, bool]]:
+        """Return all kinds of objects that can be listed, each once in the version of its API that
+        the server prefers: its apiVersion, its name, and whether its objects are in namespaces.
+        A group whose server does not answer is left out."""
+        with self._errors("cluster"):
+            groups = (await self._read("/apis"))["groups"]
+            found = await self._listable("v1", "/api/v1")
+            for group in groups:
+                version = group["preferredVersion"]["groupVersion"]
+                try:
+                    found += await self._listable(version, f"/apis/{version}")
+                except ApiException as error:
+                    if error.status != _UNAVAILABLE:
+                        raise
+            return found
+
+    async def _listable(self, version: str, path: str) -> list[tuple[str, str, bool]]:
+        resources = (await self._read(path))["resources"]
+        return [
+            (version, str(one["kind"]), bool(one["namespaced"]))
+            for one in resources
+            if "list" in one["verbs"] and "/" not in one["name"]
+        ]
+
+    async def _read(self, path: str) -> Object:
+        answer: Any = await self._dynamic.request(
+            "get", path, serializer=_plain, _request_timeout=REQUEST_TIMEOUT
+        )
+        return cast(Object, answer)
 
     async def version(self) -> str:
         """Return the version of the API server: ``v1.36.3``."""

@@ -13,11 +13,16 @@ from temporal_plans.activities.packages.replaced_jobs import apply_job, is_job
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.domain.packages.anchor import anchor, owned
 from temporal_plans.domain.packages.belonging import controlled, foreign
-from temporal_plans.domain.packages.dependencies import dependencies, with_hash
+from temporal_plans.domain.packages.dependencies import KeptHash, dependencies, with_hash
 from temporal_plans.domain.packages.enhancement import Origin, enhanced
 from temporal_plans.domain.packages.field_managers import migrated_managers
 from temporal_plans.domain.packages.inventory import ObjectRef
-from temporal_plans.domain.packages.manifests import group_kind, name_of, part
+from temporal_plans.domain.packages.manifests import (
+    group_kind,
+    name_of,
+    part,
+    pod_template_path,
+)
 from temporal_plans.domain.packages.removed_versions import raised
 
 _KIND_LOOKS, _KIND_INTERVAL = 3, 0.7
@@ -28,11 +33,13 @@ _log = logging.getLogger(__name__)
 
 class InstanceObjects:
     """What a step does with objects of one instance. All methods raise ClusterError, and
-    TaskProblem where the objects themselves are the problem."""
+    TaskProblem where the objects themselves are the problem. ``hashes`` are those of a former
+    controller."""
 
-    def __init__(self, cluster: Cluster, origin: Origin) -> None:
+    def __init__(self, cluster: Cluster, origin: Origin, hashes: Sequence[KeptHash] = ()) -> None:
         self._cluster = cluster
         self._origin = origin
+        self._hashes = hashes
         self._live: dict[Key, Object | None] = {}
         self._anchor: Object | None = None
 
@@ -95,7 +102,7 @@ class InstanceObjects:
         contents = await self._contents(manifests)
         lives: list[Object] = []
         for run in _runs(manifests):
-            wanted = [owned(with_hash(manifest, contents), owner) for manifest in run]
+            wanted = [owned(with_hash(manifest, contents, self._hashes), owner) for manifest in run]
             found = await gather_bounded(self._attempted(manifest) for manifest in wanted)
             for live in found:
                 if isinstance(live, Exception):
@@ -108,8 +115,18 @@ class InstanceObjects:
         Nothing is changed."""
         anchored = await self._cluster.get(anchor(self._origin))
         contents = await self._contents(manifests)
-        made = [with_hash(manifest, contents) for manifest in manifests]
+        made = [with_hash(manifest, contents, self._hashes) for manifest in manifests]
         return [owned(one, anchored) if anchored else one for one in made]
+
+    async def tried(self, manifests: Sequence[Manifest]) -> list[Object]:
+        """Return what applying would make of objects with templates of pods, but of Jobs. Nothing
+        is changed."""
+        wanted = [
+            manifest
+            for manifest in await self.as_applied(manifests)
+            if pod_template_path(manifest) and not is_job(manifest)
+        ]
+        return [await self._cluster.apply(manifest, dry_run=True) for manifest in wanted]
 
     async def delete(self, manifests: Sequence[Manifest]) -> None:
         """Order the deletion of claimed objects, and of what they own before them."""

@@ -49,7 +49,7 @@ async def step_context(
         texts=await _rendered(installation, order),
         cluster=cluster,
         client=client,
-        objects=InstanceObjects(cluster, origin_of(order, package)),
+        objects=InstanceObjects(cluster, origin_of(order, package), order.run.hashes),
         load=load,
     )
 

@@ -76,6 +76,11 @@ async def _show_records(client: PlansClient, records: Sequence[PlanRecord], *, j
     print_lines(stuck_notes([one for one in found if not one.element[0]]))
 
 
+async def show_operator_status(client: PlansClient, service: str | None) -> None:
+    """Print the status document of a package as JSON."""
+    print_json(await client.operator_status(await resolve_service(client, service)))
+
+
 async def _displayed(client: PlansClient, run: PlanRun | PlansError) -> PlanRun | PlansError:
     return await client.displayed(run) if isinstance(run, PlanRun) else run
 

@@ -1,5 +1,5 @@
 """Commands about operator packages: package verify, render, params, plans, tasks, create,
-pack."""
+pack, import."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from temporal_plans.cli.commands import group, offer, rendering
-from temporal_plans.cli.inputs.flags import JsonOption
+from temporal_plans.cli.inputs.flags import ConnectionFlags, JsonOption
 
 PackageArgument = Annotated[
     str,
@@ -121,6 +121,30 @@ def pack(
     pack_package(folder, output, overwrite=overwrite)
 
 
+def import_(
+    flags: ConnectionFlags,
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="The cluster, as its worker serves it.")
+    ],
+    kube_namespace: Annotated[
+        str,
+        typer.Option("--kube-namespace", help="Only instances of this namespace of the cluster."),
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be taken over.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Take over the instances that another controller of packages left in a cluster.
+
+    Each becomes a service with its package, its parameters, the newest run of each plan, and its
+    objects. Nothing is applied. Stop that controller first. Exits with 1 if one was not taken over.
+    """
+    from temporal_plans.cli.actions.importing import import_instances
+
+    raise typer.Exit(import_instances(flags, cluster, kube_namespace, dry_run=dry_run, json=json))
+
+
 def add_to(app: typer.Typer) -> None:
     commands = group(
         app,
@@ -154,4 +178,11 @@ def add_to(app: typer.Typer) -> None:
         "pack",
         "temporal-plan package pack my-server --output /tmp",
         connection=False,
+    )
+    offer(
+        commands,
+        import_,
+        "import",
+        "temporal-plan package import --cluster main --dry-run",
+        "temporal-plan package import --cluster main --kube-namespace data",
     )

@@ -1,6 +1,7 @@
 """Commands that read: list, show, explain, log, history, agents, logs."""
 
 from contextlib import suppress
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from temporal_plans.client.errors import PlansError
     from temporal_plans.client.plans_client import PlansClient
     from temporal_plans.client.reading.task_logs import TaskAt
+
+
+class Dialect(StrEnum):
+    """Forms of ``show --json`` beside our own."""
+
+    OPERATOR = "operator"
 
 
 def list_(
@@ -95,6 +102,13 @@ def show(
             help="With --watch: stop after this time, as 90s or 10m, and exit with 1.",
         ),
     ] = None,
+    dialect: Annotated[
+        Dialect | None,
+        typer.Option(
+            "--dialect",
+            help="With --json, of a whole package: its status document as its first users know it.",
+        ),
+    ] = None,
     json: JsonOption = False,
     service: ServiceOption = None,
 ) -> None:
@@ -105,10 +119,14 @@ def show(
 
     if watch and (json or not plan):
         raise typer.BadParameter("--watch needs a PLAN, and excludes --json")
+    if dialect and (plan or not json):
+        raise typer.BadParameter("--dialect needs --json, and excludes a PLAN")
     limit = timeout_of(timeout, waits=watch, option="--watch")
-    if watch:
+    if dialect:
+        call_client(flags, lambda client: showing.show_operator_status(client, service))
+    elif watch:
         raise typer.Exit(showing.watch_plan(flags, plan, service, limit))
-    if plan:
+    elif plan:
         call_client(flags, lambda client: showing.show_plan(client, plan, service, json=json))
     else:
         call_client(flags, lambda client: showing.show_service(client, service, json=json))
@@ -337,6 +355,7 @@ def add_to(app: typer.Typer) -> None:
         "temporal-plan show deploy",
         "temporal-plan show deploy --watch",
         "temporal-plan show -s hello-world --json",
+        "temporal-plan show -s store --dialect operator --json",
         aliases=("status",),
     )
     offer(

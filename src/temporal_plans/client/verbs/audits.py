@@ -107,6 +107,8 @@ class AuditVerbs(ServiceVerbs):
             except ServiceNotFound:  # it has just ended
                 return None
             except PlansError as error:
+                if isinstance(error, Refused) and error.refusal.code == Code.NOT_APPLICABLE:
+                    return None  # a package has no tasks
                 silent[service] = str(error)
                 return None
 

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from temporal_plans.client.errors import PlansError, ServiceEnded, ServiceNotFound
+from temporal_plans.client.errors import PlansError, Refused, ServiceEnded, ServiceNotFound
 from temporal_plans.client.temporal.gateway import (
     Ended,
     EndedBeforeAnswer,
@@ -13,8 +13,9 @@ from temporal_plans.client.temporal.gateway import (
     WorkflowIsClosed,
 )
 from temporal_plans.domain.owners.runs import RunHistory
+from temporal_plans.domain.values.refusal import Code
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import SERVICES_QUERY, OwnerResult
+from temporal_plans.messages.owners import SERVICES_QUERY, CommonStatus, OwnerResult
 from temporal_plans.messages.plans import CommandLog
 
 LIST_LIMIT = 1000
@@ -35,6 +36,26 @@ class Verbs:
         """Return the names of all services. A new service may take a moment to be listed."""
         running = await self._gateway.list(f"{SERVICES_QUERY} AND {RUNNING}", LIST_LIMIT)
         return sorted(run.id.removeprefix("service/") for run in running)
+
+    async def content_of(self, service: str) -> str:
+        """Return what a service is made of, ``service`` (pods) or ``package``; empty when none of
+        this name runs."""
+        try:
+            status = await self._gateway.query(
+                service_id(service), "status", CommonStatus, open_only=True
+            )
+        except (NoSuchWorkflow, WorkflowIsClosed):
+            return ""
+        return status.content
+
+    async def _refuse_package(self, service: str) -> None:
+        """Raise Refused for a package, which has no pods."""
+        if await self.content_of(service) == "package":
+            raise Refused.of(
+                Code.NOT_APPLICABLE,
+                f"service {service} is a package: it has no pods",
+                fix=f"see its objects with `temporal plan objects -s {service}`",
+            )
 
     async def _query_service(
         self, name: str, query: str, result: type[Model], argument: BaseModel | None = None

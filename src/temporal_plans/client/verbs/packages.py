@@ -82,17 +82,6 @@ class PackageDeployment(Value):
 class PackageVerbs(Verbs):
     """The verbs for packages. They raise ServiceNotFound, and Refused with the reasons."""
 
-    async def content_of(self, service: str) -> str:
-        """Return what a service is made of, ``service`` (pods) or ``package``; empty when none of
-        this name runs."""
-        try:
-            status = await self._gateway.query(
-                service_id(service), "status", CommonStatus, open_only=True
-            )
-        except (NoSuchWorkflow, WorkflowIsClosed):
-            return ""
-        return status.content
-
     async def removal_plan(self, service: str) -> str:
         """Return the name of the plan that an uninstall of the service runs."""
         return CLEANUP if await self.content_of(service) == "package" else DEPLOY

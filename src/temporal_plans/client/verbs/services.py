@@ -231,7 +231,9 @@ class ServiceVerbs(Verbs):
         by: str = "", reason: str = "",
     ) -> PodCommandResult:  # fmt: skip
         """Restart, replace, pause or resume a pod instance (``hello-0``). ``tasks``, for pause and
-        resume, are names of tasks; empty: all. Raises Refused for an unknown pod or task."""
+        resume, are names of tasks; empty: all. Raises Refused for an unknown pod or task, and for
+        a package."""
+        await self._refuse_package(service)
         command = PodCommand(pod=pod, tasks=tuple(tasks), by=by, reason=reason)
         return await self._update_service(service, verb.value, command, PodCommandResult)
 

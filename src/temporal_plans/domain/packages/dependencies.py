@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 
+from pydantic import Field
+
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.manifests import (
     Manifest,
@@ -20,6 +22,7 @@ from temporal_plans.domain.packages.manifests import (
     pod_template_path,
     put,
 )
+from temporal_plans.domain.values.model import CompactValue
 
 HASH_KEY = "kudo.dev/dependencies-hash"
 SKIP_KEY = "kudo.dev/skip-hash-calculation"
@@ -45,13 +48,30 @@ def dependencies(manifest: Manifest) -> tuple[ObjectRef, ...]:
     )
 
 
+class KeptHash(CompactValue):
+    """The hash that a former controller wrote into the template of an object's pods (empty: none),
+    and what we compute of the same dependencies. As long as that is the same, ``live`` stays."""
+
+    ref: ObjectRef
+    computed: str = Field(max_length=100)
+    live: str = Field(default="", max_length=100)
+
+
 def with_hash(
-    manifest: Manifest, known: Mapping[tuple[str, str, str, str], Manifest | None]
+    manifest: Manifest,
+    known: Mapping[tuple[str, str, str, str], Manifest | None],
+    kept: Sequence[KeptHash] = (),
 ) -> Object:
-    """Return an object with the hash of its dependencies, which ``known`` has by key."""
+    """Return an object with the hash of its dependencies, which ``known`` has by key. ``kept`` are
+    hashes of a former controller, in place of equal ones of ours."""
     made: Object = deepcopy(dict(manifest))
     if found := dependencies(manifest):
         digest = dependencies_hash([known.get(one.key) for one in found])
+        key = ObjectRef.of(manifest).key
+        former = [one for one in kept if (one.ref.key, one.computed) == (key, digest)]
+        digest = former[0].live if former else digest
+        if not digest:
+            return made
         put(made, (*pod_template_path(made), "metadata", "annotations"), {HASH_KEY: digest})
     return made
 

@@ -53,6 +53,10 @@ class Deploying(Owner):
     @deploy.validator
     def _check_deploy(self, input: InstanceInput) -> None:
         self.refuse_when_uninstalling()
+        if input.adopted is not None and input.adopted != self._input.adopted:
+            problem = f"{self.title} is installed already: it can't be taken over from a cluster"
+            fix = "take it over under another name, or deploy it without `adopted`"
+            raise refusal_error(Refusal.of(Code.NAME_TAKEN, problem, field="adopted", fix=fix))
         self._check_way(input.change)
 
     @workflow.update(
@@ -62,7 +66,7 @@ class Deploying(Owner):
         await workflow.wait_condition(lambda: self.begun)
         self.refuse_when_uninstalling()
         found = self._configs.find(request.config)
-        input = self._input.but(by=request.by, reason=request.reason)
+        input = self._input.but(by=request.by, reason=request.reason, adopted=None)
         return await self._deploy(input, rollback_request(found), source=found.id)
 
     @rollback.validator
@@ -106,6 +110,17 @@ class Deploying(Owner):
     ) -> PackageDeployResult:
         """Make it the configuration in force, and begin the plan of the change."""
         plan = resolved.change.plan
+        self._install(resolved, input, source)
+        self._make_way(plan, superseded)
+        begin = PlanBegin(by=input.by, reason=input.reason, what=resolved.change.summary)
+        self.plans.begin(plan, begin)
+        outcome = Outcome(
+            result=Result.DONE, message=f"plan {self.plans.workflow_id(plan)} is under way"
+        )
+        return self._answer(outcome, plan).but(change=resolved.change)
+
+    def _install(self, resolved: Resolved, input: InstanceInput, source: str = "") -> None:
+        """Make it the configuration in force."""
         configuration = PackageConfiguration(
             id=str(workflow.uuid4()),
             number=self._configs.next_number,
@@ -120,16 +135,12 @@ class Deploying(Owner):
         self._configs.prune(set())
         self._input = self._input.but(backoff=input.backoff, change=ChangeRequest())
         self._rejected = ()
-        self._make_way(plan, superseded)
-        begin = PlanBegin(by=input.by, reason=input.reason, what=resolved.change.summary)
-        self.plans.begin(plan, begin)
-        outcome = Outcome(
-            result=Result.DONE, message=f"plan {self.plans.workflow_id(plan)} is under way"
-        )
-        return self._answer(outcome, plan).but(change=resolved.change)
 
     def _unchanged(self, input: InstanceInput) -> PackageDeployResult:
         """Answer that nothing changed; the first caller gets the answer to the installation."""
+        if input.adopted is not None:
+            outcome = Outcome(result=Result.DONE, message=f"{self.title} is taken over")
+            return self._answer(outcome, "")
         reported, self._reported = self._reported, True
         self._input = self._input.but(backoff=input.backoff)
         plan = self._newest_plan

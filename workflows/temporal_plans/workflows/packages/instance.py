@@ -16,7 +16,7 @@ from temporal_plans.domain.owners.configurations import ConfigurationBook
 from temporal_plans.domain.packages.configuration import PackageConfiguration
 from temporal_plans.domain.packages.plans import CLEANUP
 from temporal_plans.domain.packages.readiness import readiness
-from temporal_plans.domain.packages.resolution import resolve
+from temporal_plans.domain.packages.resolution import Resolved, resolve
 from temporal_plans.domain.plans.commands import Outcome, Result
 from temporal_plans.domain.plans.plan import PlanSpec
 from temporal_plans.domain.plans.status import Status
@@ -29,9 +29,15 @@ from temporal_plans.messages.owners import (
     PlanRecord,
     UninstallRequest,
 )
-from temporal_plans.messages.packages import InstanceInput, InstanceState, installed_package
+from temporal_plans.messages.packages import (
+    Adopted,
+    InstanceInput,
+    InstanceState,
+    installed_package,
+)
 from temporal_plans.messages.plans import PlanInput, PlanReport
 from temporal_plans.workflows.mechanics.externs import require_plugin
+from temporal_plans.workflows.packages.adoption import former_plans
 from temporal_plans.workflows.packages.contents import HeldContents
 from temporal_plans.workflows.packages.deploying import Deploying
 from temporal_plans.workflows.packages.inventory import InventoryMessages
@@ -66,6 +72,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         self._contents = HeldContents(state.held, self.changed, self.record_problem)
         self._watch = ObjectWatch(state.seen, self.changed)
         self._readiness = state.readiness
+        self._hashes = state.hashes
         self._plan_inputs = InstancePlans(input.name, self._configs, self._uids)
         if self._installs:
             self._accept_first(input)
@@ -74,8 +81,21 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         resolved = resolve(None, input.change, decode)
         if isinstance(resolved, Refusal):
             self._refusal = resolved
+        elif input.adopted is not None:
+            self._adopt(resolved, input, input.adopted)
         else:
             self._accept(resolved, input)
+
+    def _adopt(self, resolved: Resolved, input: InstanceInput, adopted: Adopted) -> None:
+        """Begin with what is in the cluster already: no plan starts."""
+        self._install(resolved, input)
+        self._inventory = {one.key: one for one in adopted.inventory}
+        self._hashes = adopted.hashes
+        self._uids.update({run.plan: run.uid for run in adopted.runs})
+        former = former_plans(adopted.runs, self._configs.target, self.plans.workflow_id)
+        self.plans.records.update(former.records)
+        for run in former.runs:
+            self.plans.runs.add(run)
 
     @workflow.run
     async def run(self, input: InstanceInput) -> OwnerResult:
@@ -113,7 +133,9 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         return self._configs.target.number
 
     def plan_input(self, begin: PlanBegin, record: PlanRecord) -> PlanInput:
-        return self._plan_inputs.make(begin, record, self._input.backoff, self._removal())
+        return self._plan_inputs.make(
+            begin, record, self._input.backoff, self._removal(), self._hashes
+        )
 
     def next_input(self, state: OwnerState) -> InstanceInput:
         carried = InstanceState(
@@ -122,6 +144,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             target=self._configs.target.id,
             uids=self._uids,
             inventory=tuple(self._inventory.values()),
+            hashes=self._hashes,
             services=self._services,
             held=tuple(sorted(self._contents.held)),
             rejected=self._rejected,
@@ -130,7 +153,7 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
             volumes=self._volumes,
             force=self._force,
         )
-        return self._input.but(state=carried)
+        return self._input.but(state=carried, adopted=None)
 
     # --- hooks: events ---
 

@@ -8,6 +8,7 @@ from temporalio import workflow
 from temporal_plans.domain.kinds.package_removal import PackageRemovalWork
 from temporal_plans.domain.owners.configurations import ConfigurationBook
 from temporal_plans.domain.packages.configuration import PackageConfiguration
+from temporal_plans.domain.packages.dependencies import KeptHash
 from temporal_plans.domain.packages.installation import Installation
 from temporal_plans.domain.packages.plan_specs import plan_specs
 from temporal_plans.domain.packages.plans import CLEANUP
@@ -52,9 +53,14 @@ class InstancePlans:
         return {name: spec for name, spec in specs.items() if name != CLEANUP}
 
     def make(
-        self, begin: PlanBegin, record: PlanRecord, backoff: Backoff, removal: Removal
+        self,
+        begin: PlanBegin,
+        record: PlanRecord,
+        backoff: Backoff,
+        removal: Removal,
+        hashes: tuple[KeptHash, ...] = (),
     ) -> PlanInput:
-        """Return the input of a plan that starts now."""
+        """Return the input of a plan that starts now. ``hashes`` as in PackageRun."""
         installation = self._configs.target.installation
         uid = self._uids[record.name] = str(workflow.uuid4())
         operator = installation.package.operator
@@ -64,6 +70,7 @@ class InstancePlans:
             kubernetes_version=operator.kubernetes_version,
             namespace_manifest=operator.namespace_manifest,
             create_namespace=installation.create_namespace,
+            hashes=hashes,
         )
         context = OwnerContext(
             owner=self._name,

@@ -40,6 +40,7 @@ class InstanceQueries(Owner):
     _services: tuple[str, ...]
     _inventory: dict[tuple[str, str, str, str], ObjectRef]
     _readiness: Readiness | None
+    _uids: dict[str, str]
     _rejected: tuple[str, ...]
     _watch: ObjectWatch
 
@@ -67,6 +68,7 @@ class InstanceQueries(Owner):
             startable=tuple(self.startable),
             readiness=self._readiness,
             seen=self._watch.last,
+            uids=self._uids,
         )
 
     def _never_run(self) -> Iterator[PlanRecord]:
