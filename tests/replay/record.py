@@ -23,25 +23,31 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 
+from builders.packages import OPERATOR, package_files
 from pauses import until
 from temporal_plans.activities.agent.host.main import run_agent
 from temporal_plans.activities.agent.host.settings import AgentSettings
 from temporal_plans.activities.contents.temporal_contents import TemporalContents
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.verbs.packages import PackageDeployment
 from temporal_plans.domain.cluster.agents import AgentResources
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.plans.commands import Command, Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.services.pod_verb import PodVerb
 from temporal_plans.domain.tasks.statuses import TaskState
+from temporal_plans.loading.packages.archive import write_archive
+from temporal_plans.loading.packages.reader import read_files
 from temporal_plans.loading.services.service import load_service_text
 from temporal_plans.messages.addresses import PLANS_QUEUE
 from temporal_plans.messages.contents import ContentHolder, ContentPart, content_id
 from temporal_plans.messages.fleets import DeleteRequest, RecallRelease, Unsuppress
+from temporal_plans.messages.packages import TasksOutcome, TasksResult
 from temporal_plans.messages.schedules import ScheduledPlan
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.plugin import PlansPlugin
 from workflows.fleet_kit import Environment, Product, entities
+from workflows.package_programs import scripted_cluster
 from workflows.plan_kit import Kit, Recorder, statuses, steps
 
 HISTORIES = Path(__file__).with_name("histories")
@@ -317,6 +323,52 @@ async def stored(kit: Kit) -> list[str]:
     return [handle.id, checked.id, long.id]
 
 
+async def installed(kit: Kit) -> list[str]:
+    """A package that is installed, changed, in error, upgraded and uninstalled, in a cluster that
+    does what this story says."""
+    # without the plugin, whose workers of clusters have connections to real ones
+    plain = Client(
+        kit.client.service_client,
+        namespace=kit.client.namespace,
+        data_converter=kit.client.data_converter,
+    )
+    async with scripted_cluster(plain) as cluster:
+        plans = PlansClient(kit.client)
+        refused = TasksResult(outcome=TasksOutcome.FAILED, reason="ConfigMap web: is wrong")
+        waits = TasksResult(outcome=TasksOutcome.WAITING, reason="ConfigMap web: not yet")
+        later = TasksResult(outcome=TasksOutcome.RETRY, reason="no answer")
+        cluster.answers["app"] = [waits, later]
+        await plans.deploy_package(_deployment(cluster.name, package_files()))
+
+        async def runs(number: int) -> None:
+            async def record() -> tuple[int, Status]:
+                [plan] = (await plans.instance("web")).plans
+                return plan.run, plan.status
+
+            await until(record, lambda found: found == (number, Status.COMPLETE))
+
+        await runs(1)
+        await plans.deploy_package(PackageDeployment(name="web", parameters={"SIZE": "5"}))
+        await runs(2)
+        cluster.answers["app"] = [refused]
+        await plans.deploy_package(PackageDeployment(name="web", parameters={"SIZE": "6"}))
+        await until(lambda: plans.instance("web"), lambda one: one.plans[0].status is Status.ERROR)
+        newer = package_files(OPERATOR.replace("1.0.0", "1.1.0"))
+        await plans.deploy_package(_deployment(cluster.name, newer))
+        await runs(4)
+        await until(lambda: plans.instance("web"), lambda one: one.seen is not None)
+        await plans.uninstall("web")
+        await kit.client.get_workflow_handle("service/web").result()
+    return ["service/web", "web/deploy", "web/cleanup", "web/deploy/main", "web/deploy/main/app"]
+
+
+def _deployment(cluster: str, files: dict[str, bytes]) -> PackageDeployment:
+    package = read_files(files, "web").package
+    return PackageDeployment(
+        name="web", package=package, archive=write_archive(files), cluster=cluster
+    )
+
+
 async def _part(kit: Kit, text: str, **fields: Any) -> "WorkflowHandle[Any, Any]":
     data = text.encode()
     part = ContentPart.of(data, holder="service/none").but(**fields)
@@ -324,7 +376,7 @@ async def _part(kit: Kit, text: str, **fields: Any) -> "WorkflowHandle[Any, Any]
     return await kit.client.start_workflow("Content", part, id=id, task_queue=PLANS_QUEUE)
 
 
-STORIES = (happy, steered, long, deployed, scheduled, lived, stored, fleet)
+STORIES = (happy, steered, long, deployed, scheduled, lived, stored, fleet, installed)
 """Each is recorded once for a version: what a version lacks is recorded beside what it has."""
 
 

@@ -19,6 +19,7 @@ from temporal_plans.activities.kubernetes.cluster import Cluster
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.mechanics.secrets import EnvironmentSecrets, SecretLookup
 from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
+from temporal_plans.activities.packages.service_removal import ServiceRemovalActivities
 from temporal_plans.activities.packages.step_execution import TaskIntervals
 from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.domain.packages.changes import ChangeRequest
@@ -27,7 +28,7 @@ from temporal_plans.domain.plans.commands import Command, Outcome
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.loading.packages.nested import load_tree
 from temporal_plans.messages.contents import ContentStatus, content_id
-from temporal_plans.messages.owners import StartPlan
+from temporal_plans.messages.owners import StartPlan, UninstallRequest
 from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
@@ -214,6 +215,13 @@ class Outer:
         answer: ContentStatus = await content.query("status", result_type=ContentStatus)
         return answer.holders
 
+    async def uninstall(self) -> None:
+        await self._service(self.name).execute_update("uninstall", UninstallRequest())
+        await self._service(self.name).result()
+
+    async def closed(self, service: str) -> bool:
+        return (await self._service(service).describe()).close_time is not None
+
     async def end(self) -> None:
         for service in (self.name, self.child):
             for plan in ("deploy", "update", "upgrade", "maintain"):
@@ -240,14 +248,20 @@ async def outer(plans: Kit, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
         SecretLookup([EnvironmentSecrets("", {"PW": "very secret words"})]),
         intervals=TaskIntervals(look=0.1, heartbeat=0.5, answer=5),
     )
-    removal = ScriptedCluster(plans.client, cluster)
+    scripted = ScriptedCluster(plans.client, cluster)
     # without the plugin, whose workers of clusters have connections to real ones
     own = plans.client
     client = Client(own.service_client, namespace=own.namespace, data_converter=own.data_converter)
     async with Worker(
         client,
         task_queue=cluster_queue(cluster),
-        activities=[tasks.run_package_tasks, removal.remove_instance],
+        activities=[
+            tasks.run_package_tasks,
+            scripted.prepare_installation,
+            scripted.look_at_objects,
+            ServiceRemovalActivities(client).remove_services,
+            scripted.remove_instance,
+        ],
     ):
         made = Outer(plans, cluster, tmp_path_factory.mktemp("packages"))
         yield made
@@ -267,6 +281,15 @@ async def test_a_nested_package_is_a_service_that_is_waited_for(outer: Outer) ->
     digest = await outer.child_content()
     wanted = {f"service/{outer.name}", f"service/{outer.child}"}
     await until(lambda: outer.holders(digest), lambda found: wanted <= set(found))
+
+
+async def test_an_uninstall_of_the_parent_is_one_of_the_child(outer: Outer) -> None:
+    await outer.install(nested_files(PASSING))
+    await outer.reached("deploy", Status.COMPLETE)
+    assert (await outer.child_status()).parent == outer.name
+    await outer.uninstall()
+    assert await outer.closed(outer.name)
+    assert await outer.closed(outer.child)
 
 
 async def test_the_same_content_again_is_no_change(outer: Outer) -> None:
