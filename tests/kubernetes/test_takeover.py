@@ -18,7 +18,7 @@ from kubernetes.manifests import config_map
 from kubernetes.namespaces import Namespace
 from pauses import until
 from temporal_plans.activities.kubernetes.cluster import FIELD_MANAGER
-from temporal_plans.client.errors import Refused
+from temporal_plans.client.errors import ClusterUnreachable
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.verbs.packages import PackageDeployment
 from temporal_plans.domain.plans.status import Status
@@ -151,7 +151,7 @@ async def test_a_name_that_is_taken(plans: PlansClient, namespace: Namespace) ->
 
 
 async def test_nobody_serves_the_cluster(plans: PlansClient) -> None:
-    with pytest.raises(Refused, match="no worker serves the cluster elsewhere; start one with"):
+    with pytest.raises(ClusterUnreachable, match="no worker of cluster 'elsewhere'"):
         await plans.import_instances("elsewhere")
 
 

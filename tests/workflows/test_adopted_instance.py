@@ -1,11 +1,13 @@
 """An instance that is taken over from a cluster: it begins with what is there, and runs no plan."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 
 from temporal_plans.activities.mechanics.update_failures import refusal_of
+from temporal_plans.client.errors import ClusterUnreachable
+from temporal_plans.client.temporal.gateway import TemporalGateway
 from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.dependencies import KeptHash
@@ -91,15 +93,13 @@ async def test_what_is_taken_over_is_checked_as_any_installation(
     assert "parameters.SIZE" in str(failed.value.cause)
 
 
-async def test_a_cluster_that_nobody_serves(plans: Kit, client: Client) -> None:
-    answer: ClusterAnswer = await client.execute_workflow(
-        "ClusterQuery",
-        ClusterQuestion(cluster="nowhere"),
-        id="cluster-query/nowhere/test",
-        task_queue=plans.queue,
-        result_type=ClusterAnswer,
-    )
-    assert answer.problem == (
-        "no worker serves the cluster nowhere; start one with"
-        " `temporal-plan worker --kubernetes nowhere=KUBECONFIG`"
-    )
+async def test_a_cluster_without_a_worker_is_named(plans: Kit) -> None:
+    gateway = TemporalGateway(plans.client)
+    with pytest.raises(ClusterUnreachable, match="no worker of cluster 'nowhere'"):
+        await gateway.ask_cluster(
+            "nowhere",
+            "ask_cluster",
+            ClusterQuestion(cluster="nowhere"),
+            ClusterAnswer,
+            timeout=timedelta(seconds=1),
+        )

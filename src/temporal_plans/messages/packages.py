@@ -240,7 +240,7 @@ INSTANCES_LIMIT = 500
 
 
 class ClusterQuestion(CompressibleValue):
-    """Input of the workflow ``ClusterQuery`` and of the activity ``ask_cluster``: what a controller
+    """Input of the activity ``ask_cluster``, which clients start themselves: what a controller
     of packages left in a cluster.
 
     With ``package`` what that, being taken over, begins with; with ``version``, the name of an

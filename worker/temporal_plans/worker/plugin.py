@@ -58,7 +58,6 @@ from temporal_plans.workflows.mechanics.settings import EXTERN as settings_exter
 from temporal_plans.workflows.mechanics.settings import EngineSettings
 from temporal_plans.workflows.mechanics.unknown import UnknownWorkflow
 from temporal_plans.workflows.owners.scheduled_run import ScheduledRun
-from temporal_plans.workflows.packages.cluster_query import ClusterQuery
 from temporal_plans.workflows.packages.instance import Instance
 from temporal_plans.workflows.plans.phase import Phase
 from temporal_plans.workflows.plans.plan import Plan
@@ -79,7 +78,6 @@ WORKFLOWS: tuple[type, ...] = (
     Step,
     Service,
     Instance,
-    ClusterQuery,
     PoolWorkflow,
     ScheduledRun,
     Content,

@@ -63,6 +63,9 @@ from temporal_plans.messages.packages import cluster_queue
 
 Model = TypeVar("Model", bound=BaseModel)
 
+CLUSTER_ANSWER_TIMEOUT = timedelta(minutes=5)
+"""How long the worker of a cluster may take to answer: it may look at thousands of objects."""
+
 LOST_ANSWER_POLL_INTERVAL = timedelta(seconds=0.5)
 """How often the answer of an update is queried after the connection broke."""
 
@@ -415,7 +418,9 @@ class TemporalGateway:
     ) -> Model:
         try:
             id = f"{activity}/{agent}/{uuid4()}"
-            return await self._execute(id, queue, activity, argument, result, timeout)
+            return await self._execute(
+                id, queue, activity, argument, result, (timeout, timeout * 2)
+            )
         except ActivityFailureError as error:
             if isinstance(error.cause, ActivityTimeoutError):
                 raise AgentUnreachable(agent, timeout.total_seconds()) from error
@@ -433,7 +438,9 @@ class TemporalGateway:
     ) -> Model:
         try:
             id, queue = f"{activity}/{cluster}/{uuid4()}", cluster_queue(cluster)
-            return await self._execute(id, queue, activity, argument, result, timeout)
+            return await self._execute(
+                id, queue, activity, argument, result, (timeout, CLUSTER_ANSWER_TIMEOUT)
+            )
         except ActivityFailureError as error:
             if isinstance(error.cause, ActivityTimeoutError):
                 raise ClusterUnreachable(cluster, timeout.total_seconds()) from error
@@ -447,8 +454,10 @@ class TemporalGateway:
         activity: str,
         argument: BaseModel,
         result: type[Model],
-        timeout: timedelta,
+        timeouts: tuple[timedelta, timedelta],
     ) -> Model:
+        """Run an activity once. The timeouts are until a worker takes it, and from then on."""
+        until_taken, until_answered = timeouts
         async with self._server_call():
             answer: Model = await self._client.execute_activity(
                 activity,
@@ -456,8 +465,8 @@ class TemporalGateway:
                 id=id,
                 task_queue=queue,
                 result_type=result,
-                schedule_to_start_timeout=timeout,
-                start_to_close_timeout=timeout * 2,
+                schedule_to_start_timeout=until_taken,
+                start_to_close_timeout=until_answered,
                 retry_policy=RetryPolicy(maximum_attempts=1),
             )
             return answer

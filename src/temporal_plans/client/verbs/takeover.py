@@ -1,10 +1,9 @@
 """Taking over the instances that another controller of packages left in a cluster."""
 
-import asyncio
 from collections.abc import Sequence
-from uuid import uuid4
+from datetime import timedelta
 
-from temporal_plans.client.errors import Refused, WorkerUnreachable
+from temporal_plans.client.errors import Refused
 from temporal_plans.client.verbs.packages import PackageVerbs
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.installation import definition_of
@@ -30,8 +29,8 @@ from temporal_plans.messages.packages import (
     PackageDeployResult,
 )
 
-_ANSWER_TIMEOUT = 360.0
-"""Seconds to wait for a cluster's answer; without a worker of the cluster it comes in 20."""
+_WORKER_TIMEOUT = timedelta(seconds=20)
+"""How long a question waits for a worker of the cluster."""
 
 
 class Imported(CompactValue):
@@ -56,14 +55,11 @@ class TakeoverVerbs(PackageVerbs):
     """The verbs for what is in a cluster already."""
 
     async def ask_cluster(self, question: ClusterQuestion) -> ClusterAnswer:
-        """Ask the worker of a cluster. Raises Refused with its reason when there is no answer."""
-        workflow_id = f"cluster-query/{question.cluster}/{uuid4()}"
-        await self._gateway.start("ClusterQuery", workflow_id, question)
-        try:
-            async with asyncio.timeout(_ANSWER_TIMEOUT):
-                answer = await self._gateway.result_of(workflow_id, ClusterAnswer)
-        except TimeoutError:
-            raise WorkerUnreachable(workflow_id) from None
+        """Ask the worker of a cluster. Raises ClusterUnreachable, and Refused with its reason when
+        it has no answer."""
+        answer = await self._gateway.ask_cluster(
+            question.cluster, "ask_cluster", question, ClusterAnswer, timeout=_WORKER_TIMEOUT
+        )
         if answer.problem:
             raise Refused.of(Code.UNAVAILABLE, answer.problem, field="cluster")
         return answer
