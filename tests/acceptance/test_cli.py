@@ -255,8 +255,8 @@ def test_reading(deployed: Plan) -> None:
     assert "\n   └─ world-1:[server] (COMPLETE)" in tree.stdout
     body = json.loads(deployed("show", "deploy", "--json").stdout)
     assert (body["status"], body["phases"][0]["steps"][0]["status"]) == ("COMPLETE", "COMPLETE")
-    assert deployed("list").stdout.splitlines()[1].split()[:3] == [
-        *("hello-world", "deploy", "COMPLETE"),
+    assert deployed("list").stdout.splitlines()[1].split()[:4] == [
+        *("hello-world", "service", "deploy", "COMPLETE"),
     ]
     pods = json.loads(deployed("pods", "--json").stdout)["pods"]
     assert sorted(pod["name"] for pod in pods) == ["hello-0", "world-0", "world-1"]

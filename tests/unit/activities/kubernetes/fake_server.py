@@ -24,6 +24,7 @@ class FakeServer:
         self.objects: dict[str, Object] = {}
         self.refusals: dict[str, tuple[int, str, str]] = {}
         self.requests: list[str] = []
+        self.deletions: list[Object] = []
         self.printed: list[bytes | str | None] = []
         self.things_are_defined = False
         self.stalls = False
@@ -49,8 +50,10 @@ class FakeServer:
             return web.json_response(self._listed(path, request))
         if path not in self.objects:
             return _refused(404, "NotFound", "not found")
-        kept = self.objects.pop(path) if request.method == "DELETE" else self.objects[path]
-        return web.json_response(kept)
+        if request.method == "DELETE":
+            self.deletions.append(await request.json())
+            return web.json_response(self.objects.pop(path))
+        return web.json_response(self.objects[path])
 
     async def _execute(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(protocols=["v4.channel.k8s.io"])

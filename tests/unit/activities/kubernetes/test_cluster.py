@@ -61,7 +61,8 @@ async def test_what_is_not_there_is_none_and_not_deleted(cluster: Cluster) -> No
 async def test_a_deletion_is_in_the_foreground(server: FakeServer, cluster: Cluster) -> None:
     await cluster.apply(settings())
     assert await cluster.delete(settings())
-    assert server.requests[-1] == f"DELETE {PATH}/settings?propagationPolicy=Foreground"
+    assert server.requests[-1] == f"DELETE {PATH}/settings"
+    assert server.deletions[-1]["propagationPolicy"] == "Foreground"
     assert await cluster.get(settings()) is None
 
 
