@@ -10,7 +10,7 @@ NEWEST := .venv-newest
 BIN := $(VENV)/bin
 ARGS ?=
 BENCH ?= steps
-# As many as there are processors. CI takes one more, for much of a test is waiting.
+# As many as there are processors. CI takes two more, for much of a test is waiting.
 PROCESSES ?= auto
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
