@@ -77,8 +77,10 @@ parameters:
 
 
 async def stored(plans: Kit, version: str = "1.0.0") -> PackageDefinition:
-    """The package, in the content store."""
-    files = package_files(OPERATOR.format(version=version), PARAMETERS)
+    """The package, in the content store: a content of this module's own, since it is served by the
+    worker of this module."""
+    operator = f"{OPERATOR.format(version=version)}# {plans.queue}\n"
+    files = package_files(operator, PARAMETERS)
     read = read_files(files, "store")
     assert not read.faults
     contents = content_store(plans.client, {}, task_queue=plans.queue)

@@ -1,5 +1,6 @@
 """A step that executes tasks of a package, on the worker of the package's cluster."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any, cast
 
@@ -117,10 +118,11 @@ async def _of_cluster(
     try:
         await step.wait_until(running.done)
         return await running
-    finally:
+    except asyncio.CancelledError:
         if not running.done():  # a step that is over changes nothing in the cluster any more
             running.cancel()
             await workflow.wait([running])
+        raise
 
 
 def _kept(step: StepAttempt) -> dict[str, Any]:
