@@ -103,6 +103,13 @@ async def _change(
     assert answer.plan.rpartition("/")[2] == plan
     await installed.until_status(plan, Status.STARTED, config=answer.number)
     await installed.order(plan, Verb.STOP)
+    client = await installed.place.client()
+
+    async def rests() -> bool:  # when its step has stopped what it did in the cluster
+        plans = (await client.instance(installed.name)).plans
+        return any(one.name == plan and one.resting and one.stopped for one in plans)
+
+    await until(rests)
 
 
 async def _left(place: Place, before: Mapping[Identity, Object]) -> Mapping[Identity, Object]:
