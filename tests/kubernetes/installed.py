@@ -1,17 +1,20 @@
 """An installed package under test, through the verbs that people have."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from kubernetes.place import Place
 from pauses import until
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.temporal.connection import ServerUnreachableError
-from temporal_plans.client.verbs.packages import PackageDeployment
+from temporal_plans.client.verbs.packages import MAIN_CLUSTER, PackageDeployment
 from temporal_plans.domain.owners.runs import RunRecord
+from temporal_plans.domain.packages.installation import Switches
 from temporal_plans.domain.plans.commands import Command, Verb
 from temporal_plans.domain.plans.status import Status
-from temporal_plans.loading.packages.nested import load_tree
+from temporal_plans.loading.packages.nested import PackageTree, load_tree
 from temporal_plans.loading.packages.verification import verify
 from temporal_plans.messages.packages import PackageDeployResult
 from temporal_plans.messages.plan_views import PlanView
@@ -20,16 +23,37 @@ PLAN_TIMEOUT = 150.0
 """Seconds that a plan may take on a machine that is several times slower than this needs."""
 
 
-class Installed:
-    """The service ``name``, in a namespace."""
+async def verified(source: Path) -> PackageTree:
+    """Read a package, whose errors fail the test. It takes a second: not of the test's own loop,
+    where others may wait for a server's answer."""
+    tree = load_tree(source)
+    for each in tree.packages.values():
+        assert not (errors := (await asyncio.to_thread(verify, each.read)).errors), errors
+    return tree
 
-    def __init__(self, place: Place, name: str, namespace: str) -> None:
+
+class Installed:
+    """The service ``name``, in a namespace of a cluster, with settings."""
+
+    def __init__(
+        self,
+        place: Place,
+        name: str,
+        namespace: str,
+        *,
+        cluster: str = MAIN_CLUSTER,
+        settings: Switches | None = None,
+    ) -> None:
         self.place = place
         self.name = name
         self.namespace = namespace
+        self.cluster = cluster
+        self.settings = settings or Switches()
 
     async def deploy(
-        self, source: Path | None = None, parameters: Mapping[str, str | None] | None = None
+        self,
+        source: Path | PackageTree | None = None,
+        parameters: Mapping[str, str | None] | None = None,
     ) -> PackageDeployResult:
         """Install or change it; a refusal fails the test."""
         answer = await self.asked(source, parameters)
@@ -37,16 +61,20 @@ class Installed:
         return answer
 
     async def asked(
-        self, source: Path | None = None, parameters: Mapping[str, str | None] | None = None
+        self,
+        source: Path | PackageTree | None = None,
+        parameters: Mapping[str, str | None] | None = None,
     ) -> PackageDeployResult:
         """Install or change it, or be refused."""
         deployment = PackageDeployment(
-            name=self.name, parameters=dict(parameters or {}), namespace=self.namespace
+            name=self.name,
+            parameters=dict(parameters or {}),
+            cluster=self.cluster,
+            namespace=self.namespace,
+            settings=self.settings,
         )
         if source is not None:
-            tree = load_tree(source)
-            for each in tree.packages.values():
-                assert not (errors := verify(each.read).errors), errors
+            tree = await verified(source) if isinstance(source, Path) else source
             nested = [each.archive for each in tree.packages.values() if each is not tree.root]
             deployment = deployment.but(
                 package=tree.root.package, archive=tree.root.archive, nested=tuple(nested)
@@ -54,7 +82,9 @@ class Installed:
         return await (await self.place.client()).deploy_package(deployment)
 
     async def deployed(
-        self, source: Path | None = None, parameters: Mapping[str, str | None] | None = None
+        self,
+        source: Path | PackageTree | None = None,
+        parameters: Mapping[str, str | None] | None = None,
     ) -> str:
         """Install or change it, wait until the plan is COMPLETE, and return the plan's name."""
         answer = await self.deploy(source, parameters)
@@ -88,7 +118,7 @@ class Installed:
         outcome = await client.uninstall(self.name, volumes=volumes)
         assert not outcome.refused, outcome
         cleanup = f"{self.name}/cleanup"
-        gone = await client.wait_until_gone(self.name)
+        gone = await client.wait_until_gone(self.name, timeout=timedelta(seconds=PLAN_TIMEOUT))
         view = (await client.show(cleanup)).view
         assert gone, readable(view)
         return view

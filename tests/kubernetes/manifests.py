@@ -3,7 +3,7 @@
 from typing import Any
 
 from kubernetes.cluster_client import Object
-from kubernetes.stages import LABEL, PodFate
+from temporal_plans.worker.control_plane.stages import LABEL, PodFate
 
 _CONTAINERS = [{"name": "main", "image": "example/main:1"}]
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from temporal_plans.messages.addresses import cluster_queue
     from temporal_plans.messages.packages import (
         RecordObjects,
         TasksInput,
         TasksResult,
-        cluster_queue,
     )
     from temporal_plans.workflows.mechanics.heartbeat import HEARTBEAT_TIMEOUT
 

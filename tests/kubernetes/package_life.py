@@ -13,7 +13,9 @@ from kubernetes.installed import Installed, readable
 from kubernetes.listing import Identity
 from kubernetes.place import Place
 from pauses import until
+from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.domain.packages.package import OPERATOR_FILE
+from temporal_plans.domain.packages.plans import CLEANUP
 from temporal_plans.domain.plans.commands import Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.loading.packages.nested import load_tree
@@ -27,8 +29,7 @@ class Life:
     parameters starts, by that plan; ``guarding`` are those that only keep a change from
     objects that can't have it, so that it is taken back; ``endless`` are those that run until they
     are stopped; ``starts`` are plans that people start; ``files`` is what its Pipe tasks read;
-    ``claims`` are the claims that stay, with ``{name}``; ``nested`` are services of nested
-    packages, which are uninstalled after it."""
+    ``claims`` are the claims that stay, with ``{name}``."""
 
     folder: Path
     changes: Mapping[str, Mapping[str, str]]
@@ -38,7 +39,6 @@ class Life:
     starts: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
-    nested: tuple[str, ...] = ()
 
 
 def triggers(folder: Path) -> set[str]:
@@ -79,17 +79,25 @@ async def live(place: Place, installed: Installed, life: Life, folder: Path) -> 
     assert await installed.deployed(newer(life.folder, folder / "newer")) == life.upgrade
     await installed.roll_back(config)
 
+    client = await place.client()
+    nested = await _nested(client, installed)
+    assert len(nested) == len(load_tree(life.folder).packages) - 1, nested
     ended = await installed.uninstall()
-    for name in life.nested:
-        child = Installed(place, name.format(name=installed.name), installed.namespace)
-        if await (await place.client()).content_of(child.name):
-            await child.uninstall()
+    assert await _nested(client, installed) == [], "services of nested packages are left"
     left = await _left(place, before)
     kept = {each for each in left if each.kind == CLAIM}
     wanted = {name.format(name=installed.name) for name in life.claims}
     assert {each.name for each in kept} == wanted, readable(ended)
+    said = await client.what_stays(f"{installed.name}/{CLEANUP}")
+    assert {each.name for each in kept if f"{CLAIM} {each.name}" in said} == wanted, said
+    assert bool(said) == bool(wanted), said
     remains = [why_it_is_there(left[each]) for each in set(left) - kept]
     assert not remains, f"{remains} are left by:\n{readable(ended)}"
+
+
+async def _nested(client: PlansClient, installed: Installed) -> list[str]:
+    """Return the services of nested packages."""
+    return [one for one in await client.services() if one.startswith(f"{installed.name}-")]
 
 
 async def _change(

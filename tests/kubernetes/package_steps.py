@@ -13,6 +13,7 @@ from builders.packages import package_files
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.activities.mechanics.secrets import EnvironmentSecrets, SecretLookup
+from temporal_plans.activities.packages.package_cache import PackageCache
 from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
 from temporal_plans.activities.packages.step_execution import TaskIntervals
 from temporal_plans.activities.packages.tasks.execution import TaskKind
@@ -70,8 +71,9 @@ class Owner:
 
     @property
     def names(self) -> list[str]:
-        """What was recorded last, as texts."""
-        return [str(one) for one in self.recorded[-1].objects]
+        """What was recorded last that is to be applied, as texts."""
+        applied = [record.objects for record in self.recorded if record.objects]
+        return [str(one) for one in applied[-1]]
 
 
 class Steps:
@@ -91,7 +93,7 @@ class Steps:
         self.environment = ActivityEnvironment()
         self.activities = PackageTaskActivities(
             cast(Client, self.owner),
-            self.contents,
+            PackageCache(self.contents).get,
             connection,
             SecretLookup([EnvironmentSecrets("", secrets or {})]),
             kinds,

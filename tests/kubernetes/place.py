@@ -8,22 +8,29 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 
 from acceptance.programs import Program, Said, Server, run
 from kubernetes.cluster_client import Object
 from kubernetes.control_plane import ControlPlane
 from kubernetes.listing import Identity
+from pauses import until
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.temporal.connection import Connection, connect
+from temporal_plans.messages.addresses import PLANS_QUEUE, cluster_queue
 
 COMMAND = Path(sys.executable).parent / "temporal-plan"
+CLUSTER = "main"
+
 COMMAND_TIMEOUT = 240.0
 """Seconds that a command of people may take."""
 
 
 class Place:
-    """The cluster is called ``main`` there. All that the processes keep is in ``folder``."""
+    """The cluster is called ``CLUSTER`` there. All that the processes keep is in ``folder``."""
 
     def __init__(self, folder: Path, plane: ControlPlane) -> None:
         self.plane = plane
@@ -37,7 +44,7 @@ class Place:
         }
         self.worker = Program(
             COMMAND,
-            ["worker", "--kubernetes", f"main={kubeconfig}"],
+            ["worker", "--kubernetes", f"{CLUSTER}={kubeconfig}"],
             env=self._env,
             log=folder / "worker.log",
         )
@@ -49,8 +56,24 @@ class Place:
         return {"worker": self.worker, "temporal": self.server}
 
     async def start(self) -> None:
+        """Start both; the worker must poll its queues within some seconds."""
         await self.server.start()
         await self.worker.start()
+        await until(self._polls, patience=COMMAND_TIMEOUT)
+
+    async def _polls(self) -> bool:
+        assert self.worker.alive, self.logs()["worker"]
+        workflows = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+        activities = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+        queues = ((PLANS_QUEUE, workflows), (cluster_queue(CLUSTER), activities))
+        return all([await self._has_poller(name, kind) for name, kind in queues])
+
+    async def _has_poller(self, queue: str, kind: "TaskQueueType.ValueType") -> bool:
+        request = DescribeTaskQueueRequest(
+            namespace="default", task_queue=TaskQueue(name=queue), task_queue_type=kind
+        )
+        client = await self.temporal()
+        return bool((await client.workflow_service.describe_task_queue(request)).pollers)
 
     async def stop(self) -> None:
         await self.worker.stop()
@@ -90,11 +113,7 @@ class Place:
     def make_files(self, files: Sequence[str], content: str) -> None:
         """Put files where pods have them."""
         for file in files:
-            target = self.plane.files / file.lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            made = target.with_name(f".{target.name}")
-            made.write_text(content)
-            made.replace(target)  # whoever reads sees one or the other
+            self.plane.put_file(file, content)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kubernetes.cluster_client import Object
 from kubernetes.place import Place
 from temporal_plans.activities.kubernetes.cluster import FIELD_MANAGER
-from temporal_plans.client.temporal.gateway import TemporalGateway
+from temporal_plans.client.temporal.temporal_gateway import TemporalGateway
 from temporal_plans.domain.packages.enhancement import RUN_KEY
 from temporal_plans.messages.packages import PackageRun
 from temporal_plans.messages.plans import PlanInput

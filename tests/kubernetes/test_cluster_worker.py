@@ -19,12 +19,12 @@ from kubernetes.manifests import config_map, deployment
 from kubernetes.namespaces import Namespace
 from kubernetes.owner_program import StepOwner
 from kubernetes.package_steps import Object, Steps
-from kubernetes.stages import PodFate
 from pauses import until
 from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.messages.packages import RecordObjects, TasksInput, TasksOutcome, TasksResult
+from temporal_plans.worker.control_plane.stages import PodFate
 from temporal_plans.worker.dev import DevServer
 
 COMMAND = Path(sys.executable).parent / "temporal-plan"
@@ -52,7 +52,7 @@ async def worker(
     kubeconfig = control_plane.credentials.kubeconfig("admin")
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "password").write_text("not to be seen")
-    arguments = ["worker", "--kubernetes", f"tests={kubeconfig}:tests", "--kubernetes-only"]
+    arguments = ["worker", "--kubernetes", f"tests={kubeconfig}:local", "--kubernetes-only"]
     program = Program(
         COMMAND,
         [*arguments, "--secrets", f"file:{tmp_path / 'secrets'}"],
@@ -139,3 +139,33 @@ async def test_a_step_of_a_worker_that_has_ended_is_executed_by_the_next(
     assert (await handle.result()).outcome is TasksOutcome.DONE
     found = await namespace.cluster.list("v1", "ConfigMap", namespace.name, "kudo.dev/instance=one")
     assert len(found) == 101
+
+
+async def test_a_worker_says_at_its_start_whether_it_reaches_its_clusters(
+    server: DevServer, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """Wrong credentials show at once, and not at the first task."""
+    good = control_plane.credentials.kubeconfig("admin")
+    wrong = control_plane.credentials.kubeconfig_of("wrong", "wrong-token")
+    clusters = [
+        part
+        for name, kubeconfig in (("good", good), ("wrong", wrong))
+        for part in ("--kubernetes", f"{name}={kubeconfig}")
+    ]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    env["TEMPORAL_ADDRESS"] = server.address
+    worker = Program(
+        COMMAND, ["worker", "--kubernetes-only", *clusters], env=env, log=tmp_path / "worker.log"
+    )
+    await worker.start()
+
+    async def said() -> str:
+        return worker.log.read_text()
+
+    try:
+        text = await until(said, lambda text: "Error: " in text)
+    finally:
+        await worker.stop()
+    assert "Cluster good: Kubernetes v1." in text
+    assert "Error: cluster wrong: " in text
+    assert "401" in text

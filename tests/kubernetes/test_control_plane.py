@@ -9,11 +9,12 @@ from aiohttp import ClientConnectionError
 from kubernetes_asyncio.client.exceptions import ApiException
 
 from kubernetes.cluster_client import ClusterClient, Object
-from kubernetes.control_plane import NODE, ControlPlane
+from kubernetes.control_plane import ControlPlane
 from kubernetes.manifests import config_map, deployment, job, pod, stateful_set
 from kubernetes.namespaces import Namespace
-from kubernetes.stages import PodFate
 from pauses import until
+from temporal_plans.worker.control_plane.plane import NODE
+from temporal_plans.worker.control_plane.stages import PodFate
 from tools.control_plane import MODULE
 
 
@@ -84,7 +85,7 @@ async def test_exec_answers_in_a_pod(namespace: Namespace, control_plane: Contro
     await namespace.apply(pod("maker"))
     await namespace.until_pods("app=maker", lambda pods: pods and _is_ready(pods[0]))
     made = control_plane.files / "tmp" / "secret.bin"
-    made.parent.mkdir()
+    made.parent.mkdir(exist_ok=True)  # other tests have pods, too
     made.write_bytes(b"\x00\xff binary\n")
 
     size = await namespace.cluster.execute(

@@ -5,12 +5,12 @@ import pytest
 from kubernetes.control_plane import ControlPlane
 from kubernetes.manifests import DEFINITION, config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
-from kubernetes.stages import PodFate
 from pauses import until
 from temporal_plans.activities.kubernetes.cluster import FIELD_MANAGER, Cluster, Object, connected
 from temporal_plans.activities.kubernetes.errors import ClusterError
 from temporal_plans.activities.kubernetes.objects import apply_all, delete_all, health_of_all
 from temporal_plans.domain.packages.health import Health, HealthState
+from temporal_plans.worker.control_plane.stages import PodFate
 
 HEALTHY = Health(state=HealthState.HEALTHY)
 

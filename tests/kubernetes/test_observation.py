@@ -9,7 +9,6 @@ from kubernetes.control_plane import ControlPlane
 from kubernetes.installations import apply, client_of, client_with, lending, package_in
 from kubernetes.manifests import config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
-from kubernetes.stages import PodFate
 from pauses import until
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
@@ -30,6 +29,7 @@ from temporal_plans.messages.packages import (
     LookAtObjects,
     ObjectsReport,
 )
+from temporal_plans.worker.control_plane.stages import PodFate
 
 NONE = SecretLookup([])
 
@@ -334,7 +334,8 @@ async def test_credentials_that_have_expired(
     order = LookAtObjects(owner="service/web", package=watched.package)
     async with ClusterConnection(ClusterAccess("tests", kubeconfig)) as connection:
         activities = ObservationActivities(client_of(watched.package, []), connection.use, NONE)
-        kubeconfig.write_text(valid.replace("admin-token", "expired-token"))
+        expired = control_plane.credentials.kubeconfig_of("expired", "expired-token")
+        kubeconfig.write_text(expired.read_text())
         problem = (await activities.look_at_objects(order)).problem
         explained = cause_of_refusal(problem)
         assert explained is not None, problem

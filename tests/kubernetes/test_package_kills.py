@@ -143,12 +143,16 @@ async def kill(place: Place, victim: str, seconds: float) -> None:
 async def test_everything_is_done_once(
     place: Place, cluster: ClusterClient, victim: str, request: pytest.FixtureRequest
 ) -> None:
+    """The moments are those of the seeds ``VICTIM 0``, ``VICTIM 1`` and so on."""
     kills = int(request.config.getoption("--kills") or 0)
     for number in range((kills + 1) // 2):
-        chance = random.Random(f"{victim} {number}")
+        seed = f"{victim} {number}"
         namespace = await Namespace.made(cluster)
         try:
-            await _installed_and_changed(place, cluster, namespace, victim, chance)
+            await _installed_and_changed(place, cluster, namespace, victim, random.Random(seed))
+        except AssertionError as error:
+            error.add_note(f"the seed was {seed!r}")
+            raise
         finally:
             await namespace.delete()
     await assert_all_replays(place.server.address)

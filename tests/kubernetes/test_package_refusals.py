@@ -1,22 +1,16 @@
 """What keeps tasks of packages from their cluster, and what the step says about it."""
 
 import asyncio
-import base64
 import json
-import ssl
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import trustme
-from aiohttp import web
 
-from acceptance.programs import free_port
 from kubernetes.control_plane import ControlPlane
 from kubernetes.manifests import config_map
 from kubernetes.namespaces import Namespace
 from kubernetes.package_steps import DONE, INTERVALS, Object, Owner, Steps, failed, task
+from kubernetes.webhooks import refusing_webhook
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.packages.step_context import StepContext
@@ -24,6 +18,7 @@ from temporal_plans.activities.packages.tasks.execution import DONE as TASK_DONE
 from temporal_plans.activities.packages.tasks.execution import TaskExecution, TaskState
 from temporal_plans.domain.packages.tasks.custom import CustomTask
 from temporal_plans.messages.packages import RecordObjects, TasksOutcome
+from temporal_plans.worker.ports import free_port
 
 
 async def test_a_full_quota_is_tried_again(steps: Steps, namespace: Namespace) -> None:
@@ -64,65 +59,17 @@ async def test_a_missing_namespace_is_an_error(connection: ClusterConnection) ->
     assert 'namespaces "none" not found' in reason
 
 
-@asynccontextmanager
-async def webhook(namespace: Namespace) -> AsyncGenerator[Object]:
-    """A webhook that refuses ConfigMaps of a namespace; the value is its configuration."""
-    authority = trustme.CA()
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-
-    async def refuse(request: web.Request) -> web.Response:
-        review = await request.json()
-        status = {"message": "ConfigMaps are forbidden on Sundays", "code": 403}
-        response = {"uid": review["request"]["uid"], "allowed": False, "status": status}
-        return web.json_response({**review, "response": response})
-
-    application = web.Application()
-    application.router.add_post("/", refuse)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    port = free_port()
-    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=context).start()
-    rules = [
-        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
-    ]
-    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace.name}}
-    bundle = base64.b64encode(authority.cert_pem.bytes()).decode()
-    configuration: Object = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": namespace.name},
-        "webhooks": [
-            {
-                "name": "sundays.tests.example",
-                "clientConfig": {"url": f"https://127.0.0.1:{port}/", "caBundle": bundle},
-                "rules": rules,
-                "namespaceSelector": selector,
-                "sideEffects": "None",
-                "admissionReviewVersions": ["v1"],
-                "failurePolicy": "Fail",
-            }
-        ],
-    }
-    try:
-        yield configuration
-    finally:
-        await runner.cleanup()
-        kind = "ValidatingWebhookConfiguration"
-        await namespace.cluster.delete(configuration["apiVersion"], kind, namespace.name)
-
-
 async def test_a_webhook_that_refuses_is_an_error_and_one_that_is_down_is_tried_again(
     steps: Steps, namespace: Namespace
 ) -> None:
     order = steps.apply(config_map("settings"))
-    async with webhook(namespace) as configuration:
+    async with refusing_webhook(namespace, "configmaps") as configuration:
         await namespace.cluster.apply(configuration)
         async with asyncio.timeout(50):  # until all of the API server know it
             while (result := await steps.execute(order)).outcome is TasksOutcome.DONE:
                 pass
         assert "sundays.tests.example" in failed(result)
-        assert "ConfigMaps are forbidden on Sundays" in result.reason
+        assert "they are forbidden on Sundays" in result.reason
         configuration["webhooks"][0]["clientConfig"]["url"] = f"https://127.0.0.1:{free_port()}/"
         await namespace.cluster.apply(configuration)
         async with asyncio.timeout(50):

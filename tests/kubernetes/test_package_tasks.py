@@ -4,17 +4,19 @@ import asyncio
 import base64
 import copy
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from kubernetes_asyncio.client.exceptions import ApiException
 
 from kubernetes.manifests import config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
 from kubernetes.package_steps import DONE, Object, Steps, ended, failed, task
-from kubernetes.stages import PodFate
 from pauses import until
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.messages.packages import TasksInput, TasksOutcome
+from temporal_plans.worker.control_plane.stages import PodFate
 
 
 async def test_what_is_applied_is_marked_recorded_and_becomes_healthy(
@@ -79,7 +81,35 @@ async def test_a_toggle_applies_and_deletes(steps: Steps, namespace: Namespace) 
     assert await namespace.cluster.get("v1", "ConfigMap", "extra", namespace.name)
     assert await ended(steps, toggled(steps, "0")) == DONE
     assert await namespace.cluster.get("v1", "ConfigMap", "extra", namespace.name) is None
-    assert "parameter ON is not true or false" in failed(await steps.execute(toggled(steps, "x")))
+
+
+@pytest.mark.parametrize("value", ["x", "", "2", "yes"])
+async def test_a_toggle_needs_true_or_false(steps: Steps, value: str) -> None:
+    result = await steps.execute(toggled(steps, value))
+    assert "parameter ON is not true or false" in failed(result)
+    assert steps.owner.recorded == []
+
+
+async def test_a_toggle_needs_its_parameter(steps: Steps) -> None:
+    made = [task("Toggle", parameter="NONE", resources=["all.yaml"])]
+    order = steps.order(made, {"all.yaml": [config_map("extra")]})
+    assert "parameter NONE is not defined" in failed(await steps.execute(order))
+
+
+async def test_a_toggle_waits_for_what_it_applies(steps: Steps) -> None:
+    made = [task("Toggle", parameter="ON", resources=["all.yaml"])]
+    hanging = {"all.yaml": [deployment("app", fate=PodFate.HANG)]}
+    order = steps.order(made, hanging, parameters=[{"name": "ON", "default": "true"}])
+    result = await steps.execute(order)
+    assert result.outcome is TasksOutcome.WAITING
+    assert result.reason.startswith("Deployment app: ")
+
+
+async def test_a_job_is_waited_for(steps: Steps) -> None:
+    order = steps.apply(job("copy", fate=PodFate.HANG))
+    result = await steps.execute(order)
+    assert (result.outcome, result.done) == (TasksOutcome.WAITING, ())
+    assert result.reason.startswith("Job copy: ")
 
 
 @pytest.mark.parametrize(
@@ -111,14 +141,17 @@ async def test_all_tasks_are_attempted(steps: Steps, namespace: Namespace) -> No
     assert await namespace.cluster.get("v1", "ConfigMap", "settings", namespace.name)
 
 
+@pytest.mark.parametrize("kind", ["Apply", "Delete", "Toggle"])
 async def test_a_task_that_can_never_be_executed_keeps_all_from_it(
-    steps: Steps, namespace: Namespace
+    steps: Steps, namespace: Namespace, kind: str
 ) -> None:
     tasks = [
         task("Apply", resources=["all.yaml"]),
-        task("Apply", "bad", resources=["none.yaml"]),
+        task(kind, "bad", resources=["none.yaml"], parameter="ON"),
     ]
-    result = await steps.execute(steps.order(tasks, {"all.yaml": [config_map("settings")]}))
+    on = [{"name": "ON", "default": "true"}]
+    order = steps.order(tasks, {"all.yaml": [config_map("settings")]}, parameters=on)
+    result = await steps.execute(order)
     assert result.outcome is TasksOutcome.FAILED
     assert result.reason.startswith("deploy.phase.step.bad: no template 'none.yaml'")
     assert await namespace.cluster.get("v1", "ConfigMap", "settings", namespace.name) is None
@@ -153,10 +186,17 @@ async def test_drift_is_corrected_while_the_step_runs(steps: Steps, namespace: N
 async def test_an_object_that_is_deleted_meanwhile_is_applied_again(
     steps: Steps, namespace: Namespace
 ) -> None:
+    """Again and again: one deletion may come just before the step begins to look once more."""
     order = steps.apply(deployment("app", fate=PodFate.HANG), uid="run-2")
     running = asyncio.create_task(ended(steps, order))
     await namespace.until("apps/v1", "Deployment", "app", is_of_run("run-2"))
-    await namespace.cluster.delete("apps/v1", "Deployment", "app", namespace.name)
+
+    async def noticed() -> bool:
+        with suppress(ApiException):  # it is gone
+            await namespace.cluster.delete("apps/v1", "Deployment", "app", namespace.name)
+        return running.done()
+
+    await until(noticed)
     assert "Deployment app: it " in failed(await running, TasksOutcome.RETRY)
     assert (await steps.execute(order)).outcome is TasksOutcome.WAITING
 
@@ -399,6 +439,27 @@ async def test_versions_that_clusters_no_longer_have_are_raised(steps: Steps) ->
         "rbac.authorization.k8s.io/v1",
         "policy/v1",
     ]
+
+
+async def test_an_object_of_the_cluster_belongs_to_the_instance_of_one_namespace(
+    steps: Steps, connection: ClusterConnection, namespace: Namespace
+) -> None:
+    """Two instances of one name have the same labels, in different namespaces."""
+    role: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": namespace.name},
+        "rules": [],
+    }
+    assert await steps.execute(steps.apply(role)) == DONE
+    other = Steps(connection, "default")
+    assert failed(await other.execute(other.apply(role))).startswith(
+        f"ClusterRole {namespace.name}: it belongs to the instance one of namespace "
+        f"{namespace.name}; give it another name"
+    )
+    assert other.owner.recorded == []
+    order = steps.order([task("Delete", resources=["all.yaml"])], {"all.yaml": [role]})
+    assert await ended(steps, order) == DONE
 
 
 async def test_an_object_of_the_cluster_has_no_owner(steps: Steps, namespace: Namespace) -> None:

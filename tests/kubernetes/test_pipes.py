@@ -11,12 +11,12 @@ from kubernetes.control_plane import ControlPlane
 from kubernetes.namespaces import Namespace
 from kubernetes.package_steps import Object, Steps, task
 from kubernetes.pipe_cluster import Killed, MakingConnection
-from kubernetes.stages import LABEL, PodFate
 from pauses import until
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 from temporal_plans.messages.packages import TasksInput, TasksOutcome, TasksResult
+from temporal_plans.worker.control_plane.stages import LABEL, PodFate
 
 DONE = TasksResult(outcome=TasksOutcome.DONE, done=("task",))
 
@@ -128,6 +128,8 @@ async def test_what_a_pod_makes_is_kept(pipes: Pipes) -> None:
         "ConfigMap one.deploy.phase.step.task.page",
         "Secret one.deploy.phase.step.task.settings",
     ]
+    gone = [str(one) for one in pipes.steps.owner.recorded[-1].gone]
+    assert gone == ["Pod one.deploy.phase.step.task.pipepod"], "an inventory has it no more"
 
 
 async def test_what_was_made_for_a_run_of_the_step_is_not_made_again(pipes: Pipes) -> None:

@@ -15,7 +15,6 @@ from kubernetes.installations import client_with
 from kubernetes.manifests import config_map, deployment, job, stateful_set
 from kubernetes.namespaces import Namespace
 from kubernetes.package_steps import Steps
-from kubernetes.stages import PodFate
 from pauses import until
 from repository import ROOT
 from temporal_plans.activities.kubernetes.access import ClusterAccess
@@ -37,6 +36,7 @@ from temporal_plans.messages.packages import (
     RemovalInput,
     TasksOutcome,
 )
+from temporal_plans.worker.control_plane.stages import PodFate
 
 FOLDER = ROOT / "examples" / "kubernetes"
 HOME, ACCOUNT, ROLE = "temporal-plans", "worker", "temporal-plans-packages"

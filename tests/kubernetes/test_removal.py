@@ -1,6 +1,7 @@
 """All objects of an installation are removed from a real API server."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 from kubernetes.control_plane import ControlPlane
 from kubernetes.installations import apply, client_of, lending, package_in
@@ -90,6 +91,32 @@ async def test_an_object_of_somebody_else_stays(own: Cluster, namespace: Namespa
     assert left is not None
     assert "ownerReferences" not in left["metadata"]
     assert await own.get(objects[0]) is None
+
+
+async def test_cluster_scoped_objects_are_found_without_an_inventory(
+    own: Cluster, namespace: Namespace
+) -> None:
+    """An Instance that was terminated took its inventory along."""
+    package = package_in(namespace)
+    role = cluster_role(namespace)
+    (ours,) = await apply(own, package, [role])
+    copied, elsewhere = deepcopy(ours), deepcopy(ours)
+    for other, name in ((copied, "copied"), (elsewhere, "elsewhere")):
+        metadata = {"name": f"{namespace.name}-{name}", "labels": ours["metadata"]["labels"]}
+        other["metadata"] = {**metadata, "annotations": dict(ours["metadata"]["annotations"])}
+    elsewhere["metadata"]["annotations"]["temporal-plans/namespace"] = "another"
+    await namespace.apply(copied)  # as a controller would: another field manager
+    await own.apply(elsewhere)
+    order = RemovalInput(owner="service/web", package=package)
+    try:
+        await remove(own, order, [])
+
+        assert await own.get(ours) is None
+        assert await own.get(copied) is not None
+        assert await own.get(elsewhere) is not None
+    finally:
+        await own.delete(copied)
+        await own.delete(elsewhere)
 
 
 async def test_a_finalizer_is_named_and_holds_the_anchor(

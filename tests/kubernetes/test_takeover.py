@@ -41,7 +41,7 @@ async def worker(
     kubeconfig = control_plane.credentials.kubeconfig("admin")
     program = Program(
         COMMAND,
-        ["worker", "--kubernetes", f"tests={kubeconfig}:tests"],
+        ["worker", "--kubernetes", f"tests={kubeconfig}:local"],
         env={"PATH": os.environ["PATH"], "TEMPORAL_ADDRESS": server.address},
         log=tmp_path_factory.mktemp("takeover") / "worker.log",
     )

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from repository import ROOT
+from temporal_plans.worker.control_plane.programs import Programs
 from tools import control_plane
-from tools.control_plane import PROGRAMS, BuildError, Programs, absence, build, programs
+from tools.control_plane import PROGRAMS, BuildError, absence, build, programs
 
 MODULE = "module tests\n\nrequire k8s.io/kubernetes v1.2.3 // indirect\n"
 

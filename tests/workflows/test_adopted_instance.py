@@ -7,7 +7,7 @@ from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 
 from temporal_plans.activities.mechanics.update_failures import refusal_of
 from temporal_plans.client.errors import ClusterUnreachable
-from temporal_plans.client.temporal.gateway import TemporalGateway
+from temporal_plans.client.temporal.temporal_gateway import TemporalGateway
 from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.dependencies import KeptHash
@@ -21,9 +21,10 @@ from temporal_plans.messages.packages import (
     ClusterQuestion,
     InstanceInput,
 )
+from workflows.instance_kit import Store, stored
 from workflows.package_programs import ScriptedCluster
 from workflows.plan_kit import Kit
-from workflows.test_instance import Store, cluster, store, stored
+from workflows.test_instance import cluster, package_of, store
 
 __all__ = ["cluster", "store"]
 
@@ -76,7 +77,7 @@ async def test_what_is_taken_over_is_checked_as_any_installation(
     plans: Kit, store: Store, cluster: ScriptedCluster
 ) -> None:
     change = ChangeRequest(
-        package=await stored(plans),
+        package=await stored(plans, package_of()),
         parameters={"SIZE": "many"},
         instance="store",
         cluster=cluster.name,

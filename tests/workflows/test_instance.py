@@ -2,32 +2,29 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
-from uuid import uuid4
+from datetime import timedelta
 
 import pytest
 import pytest_asyncio
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowUpdateFailedError
 
 from builders.packages import package_files
 from pauses import until
-from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.mechanics.update_failures import refusal_of
 from temporal_plans.domain.packages.changes import ChangeRequest
-from temporal_plans.domain.packages.installation import PackageDefinition, definition_of
+from temporal_plans.domain.packages.installation import (
+    Switches,
+)
 from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
 from temporal_plans.domain.packages.readiness import ReadyReason
-from temporal_plans.domain.plans.commands import Command, Outcome, Result
+from temporal_plans.domain.plans.commands import Result
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code, Reason
-from temporal_plans.loading.packages.archive import write_archive
-from temporal_plans.loading.packages.reader import read_files
 from temporal_plans.messages.contents import ContentStatus, content_id
-from temporal_plans.messages.owners import OwnerResult, Rollback, StartPlan, UninstallRequest
+from temporal_plans.messages.owners import OwnerResult, Rollback, UninstallRequest
 from temporal_plans.messages.packages import (
     InstanceInput,
-    InstanceStatus,
-    Inventory,
+    LookRequest,
     ObjectsReport,
     PackageDeployResult,
     PackagePreview,
@@ -36,7 +33,8 @@ from temporal_plans.messages.packages import (
     TasksOutcome,
     TasksResult,
 )
-from temporal_plans.messages.plan_views import PlanView
+from temporal_plans.messages.plans import PlanResult
+from workflows.instance_kit import Store, stored
 from workflows.package_programs import ScriptedCluster, object_of, scripted_cluster
 from workflows.plan_kit import Kit
 
@@ -76,83 +74,8 @@ parameters:
 """
 
 
-async def stored(plans: Kit, version: str = "1.0.0") -> PackageDefinition:
-    """The package, in the content store: a content of this module's own, since it is served by the
-    worker of this module."""
-    operator = f"{OPERATOR.format(version=version)}# {plans.queue}\n"
-    files = package_files(operator, PARAMETERS)
-    read = read_files(files, "store")
-    assert not read.faults
-    contents = content_store(plans.client, {}, task_queue=plans.queue)
-    return definition_of(read.package, await contents.put(write_archive(files)))
-
-
-class Store:
-    """One installed package under test."""
-
-    def __init__(self, plans: Kit, cluster: ScriptedCluster) -> None:
-        self.name = f"store-{uuid4()}"
-        self._plans = plans
-        self.cluster = cluster
-
-    @property
-    def handle(self) -> WorkflowHandle[Any, Any]:
-        return self._plans.client.get_workflow_handle(f"service/{self.name}")
-
-    async def install(self, **more: Any) -> None:
-        change = ChangeRequest(
-            package=await stored(self._plans),
-            instance="store",
-            cluster=self.cluster.name,
-            namespace="prod",
-        )
-        await self._plans.client.start_workflow(
-            "Instance",
-            InstanceInput(name=self.name, change=change, **more),
-            id=f"service/{self.name}",
-            task_queue=self._plans.queue,
-        )
-
-    async def deploy(self, change: ChangeRequest | None = None, **parameters: str | None) -> Any:
-        change = change or ChangeRequest(parameters=parameters)
-        result: PackageDeployResult = await self.handle.execute_update(
-            "deploy",
-            InstanceInput(name=self.name, change=change, by="ann", reason="why"),
-            result_type=PackageDeployResult,
-        )
-        return result
-
-    async def start(self, plan: str, **more: Any) -> Outcome:
-        outcome: Outcome = await self.handle.execute_update(
-            "start_plan", StartPlan(plan=plan, **more), result_type=Outcome
-        )
-        return outcome
-
-    async def command(self, plan: str, verb: str, **more: Any) -> Outcome:
-        run = self._plans.client.get_workflow_handle(f"{self.name}/{plan}")
-        outcome: Outcome = await run.execute_update(verb, Command(**more), result_type=Outcome)
-        return outcome
-
-    async def status(self) -> InstanceStatus:
-        answer: InstanceStatus = await self.handle.query("status", result_type=InstanceStatus)
-        return answer
-
-    async def view(self, plan: str) -> PlanView:
-        run = self._plans.client.get_workflow_handle(f"{self.name}/{plan}")
-        answer: PlanView = await run.query("status", result_type=PlanView)
-        return answer
-
-    async def reached(self, plan: str, status: Status, *, run: int = 1) -> None:
-        """Wait until the instance knows that a run of a plan has this status."""
-
-        async def records() -> dict[str, tuple[int, Status]]:
-            return {one.name: (one.run, one.status) for one in (await self.status()).plans}
-
-        await until(records, lambda found: found.get(plan) == (run, status))
-
-    async def inventory(self) -> list[str]:
-        answer: Inventory = await self.handle.query("inventory", result_type=Inventory)
-        return [one.name for one in answer.objects]
+def package_of(version: str = "1.0.0") -> dict[str, bytes]:
+    return package_files(OPERATOR.format(version=version), PARAMETERS)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -163,18 +86,9 @@ async def cluster(client: Client) -> AsyncIterator[ScriptedCluster]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def store(plans: Kit, cluster: ScriptedCluster) -> AsyncIterator[Store]:
-    made = Store(plans, cluster)
+    made = Store(plans, cluster, package_of())
     yield made
-    for plan in ("deploy", "update", "backup", "cleanup"):
-        await terminated(plans, f"{made.name}/{plan}")
-    await terminated(plans, f"service/{made.name}")
-
-
-async def terminated(plans: Kit, workflow_id: str) -> None:
-    try:
-        await plans.client.get_workflow_handle(workflow_id).terminate()
-    except Exception:  # it has ended, or never was
-        return
+    await made.remove()
 
 
 async def test_an_installation_executes_its_tasks_and_records_their_objects(
@@ -196,7 +110,9 @@ async def test_an_installation_executes_its_tasks_and_records_their_objects(
 async def test_a_package_that_can_not_be_installed_is_refused_with_its_reasons(
     plans: Kit, store: Store
 ) -> None:
-    change = ChangeRequest(package=await stored(plans), parameters={"SIZE": "big", "LIMIT": "1"})
+    change = ChangeRequest(
+        package=await stored(plans, package_of()), parameters={"SIZE": "big", "LIMIT": "1"}
+    )
     input = InstanceInput(name=store.name, change=change)
     handle = await plans.client.start_workflow(
         "Instance", input, id=f"service/{store.name}", task_queue=plans.queue
@@ -327,7 +243,7 @@ async def test_another_version_is_an_upgrade_and_a_rollback_is_one_as_well(
 ) -> None:
     await store.install()
     await store.reached("deploy", Status.COMPLETE)
-    newer = ChangeRequest(package=await stored(plans, "1.1.0"))
+    newer = ChangeRequest(package=await stored(plans, package_of("1.1.0")))
     preview: PackagePreview = await store.handle.query(
         "preview", InstanceInput(name=store.name, change=newer), result_type=PackagePreview
     )
@@ -392,7 +308,7 @@ async def test_the_package_of_a_configuration_is_held_until_the_uninstall(
     plans: Kit, store: Store
 ) -> None:
     await store.install()
-    package = await stored(plans)
+    package = await stored(plans, package_of())
     content = plans.client.get_workflow_handle(content_id(package.content))
 
     async def holders() -> tuple[str, ...]:
@@ -424,6 +340,41 @@ async def test_it_looks_at_its_objects_when_a_plan_has_ended(
     assert cluster.looks == 2
 
 
+async def test_a_look_of_people_makes_it_look_again(store: Store, cluster: ScriptedCluster) -> None:
+    await store.install()
+
+    async def seen() -> str:
+        found = (await store.status()).readiness
+        return found.message if found else ""
+
+    await until(lambda: _looks(cluster), lambda found: found == 1)
+    cluster.report = ObjectsReport(problem="Unauthorized (401)")
+    report: ObjectsReport = await store.handle.execute_update(
+        "look", LookRequest(), result_type=ObjectsReport
+    )
+    assert report.problem == "Unauthorized (401)"
+    await until(seen, lambda found: found == "Unauthorized (401)")
+    assert (await store.status()).trouble == "readiness unknown: Unauthorized (401)"
+
+
+async def _looks(cluster: ScriptedCluster) -> int:
+    return cluster.looks
+
+
+async def test_its_settings_change_without_a_plan(store: Store, cluster: ScriptedCluster) -> None:
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+    change = ChangeRequest(switches=Switches(look_interval=timedelta(seconds=1)))
+    answer: PackageDeployResult = await store.handle.execute_update(
+        "deploy", InstanceInput(name=store.name, change=change), result_type=PackageDeployResult
+    )
+    assert (answer.outcome.result, answer.plan, answer.number) == (Result.DONE, "", 2)
+    assert answer.change is not None
+    assert answer.change.why == "only settings differ"
+    before = cluster.looks
+    await until(lambda: _looks(cluster), lambda found: found >= before + 2)
+
+
 async def test_a_step_begins_when_its_cluster_is_ready(
     store: Store, cluster: ScriptedCluster
 ) -> None:
@@ -433,3 +384,68 @@ async def test_a_step_begins_when_its_cluster_is_ready(
     await store.reached("deploy", Status.ERROR)
     assert cluster.begun == []
     assert "is too old" in " ".join((await store.view("deploy")).phases[0].steps[0].errors)
+
+
+@pytest.fixture
+async def left(own_plans: Kit, cluster: ScriptedCluster) -> AsyncIterator[Store]:
+    """An instance on a worker of the test's own."""
+    made = Store(own_plans, cluster, package_of())
+    yield made
+    await made.remove()
+
+
+async def test_an_instance_supersedes_the_plan_of_a_terminated_one(
+    store: Store, cluster: ScriptedCluster
+) -> None:
+    """That would stay open for ever: its reports are for another owner."""
+    cluster.answers["server"] = [TasksResult(outcome=TasksOutcome.FAILED, reason="no")]
+    await store.install()
+    await store.reached("deploy", Status.ERROR)
+    former = await store.run_id("deploy")
+    await store.handle.terminate()
+
+    await store.install()
+    await store.reached("deploy", Status.COMPLETE)
+
+    assert await store.run_id("deploy") != former
+    result = PlanResult.model_validate(await store.result("deploy", former))
+    assert result.superseded
+
+
+@pytest.mark.engine(leave_timeout=timedelta(seconds=1))
+async def test_no_plan_of_a_terminated_instance_runs_beside_those_of_the_next(
+    left: Store, cluster: ScriptedCluster
+) -> None:
+    """What is at work is cancelled."""
+    await left.install()
+    await left.reached("deploy", Status.COMPLETE)
+    cluster.held["copy"] = asyncio.Event()
+    await left.start("backup")
+    await until(lambda: asyncio.sleep(0, cluster.begun[-1].plan), lambda plan: plan == "backup")
+    former = await left.run_id("backup")
+    await left.handle.terminate()
+
+    before = len(cluster.begun)
+    await left.install()
+    await left.reached("deploy", Status.COMPLETE)
+
+    result = PlanResult.model_validate(await left.result("backup", former))
+    assert result.superseded
+    assert {one.plan for one in cluster.begun[before:]} == {"deploy"}
+
+
+@pytest.mark.engine(leave_timeout=timedelta(seconds=1))
+async def test_an_uninstall_does_not_wait_for_the_plan_of_a_terminated_instance(
+    left: Store, cluster: ScriptedCluster
+) -> None:
+    cluster.held["config"] = asyncio.Event()
+    await left.install()
+    await until(lambda: asyncio.sleep(0, cluster.begun))
+    await left.handle.terminate()
+
+    await left.install()
+    await left.handle.execute_update("uninstall", UninstallRequest())
+
+    result = OwnerResult.model_validate(await left.handle.result())
+    assert [run.plan for run in result.runs.runs] == ["deploy", "cleanup"]
+    assert len(cluster.removed) == 1

@@ -18,6 +18,7 @@ from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.kubernetes.cluster import Cluster
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.mechanics.secrets import EnvironmentSecrets, SecretLookup
+from temporal_plans.activities.packages.package_cache import PackageCache
 from temporal_plans.activities.packages.package_tasks import PackageTaskActivities
 from temporal_plans.activities.packages.service_removal import ServiceRemovalActivities
 from temporal_plans.activities.packages.step_execution import TaskIntervals
@@ -27,6 +28,7 @@ from temporal_plans.domain.packages.installation import PackageDefinition, defin
 from temporal_plans.domain.plans.commands import Command, Outcome
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.loading.packages.nested import load_tree
+from temporal_plans.messages.addresses import cluster_queue
 from temporal_plans.messages.contents import ContentStatus, content_id
 from temporal_plans.messages.owners import StartPlan, UninstallRequest
 from temporal_plans.messages.packages import (
@@ -34,7 +36,6 @@ from temporal_plans.messages.packages import (
     InstanceStatus,
     PackageConfigurations,
     PackageDeployResult,
-    cluster_queue,
 )
 from temporal_plans.messages.plan_views import PlanView
 from workflows.package_programs import ScriptedCluster
@@ -243,7 +244,7 @@ async def outer(plans: Kit, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
     cluster = f"cluster-{uuid4()}"
     tasks = PackageTaskActivities(
         plans.client,
-        content_store(plans.client, {}, task_queue=plans.queue),
+        PackageCache(content_store(plans.client, {}, task_queue=plans.queue)).get,
         cast(ClusterConnection, NoCluster()),
         SecretLookup([EnvironmentSecrets("", {"PW": "very secret words"})]),
         intervals=TaskIntervals(look=0.1, heartbeat=0.5, answer=5),

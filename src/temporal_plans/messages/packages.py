@@ -29,11 +29,6 @@ SERVICES_LIMIT = 100
 """Services of nested packages that an instance may have."""
 
 
-def cluster_queue(cluster: str) -> str:
-    """Return the task queue of the workers that have the credentials of a cluster."""
-    return f"kubernetes/{cluster}"
-
-
 class InstalledPackage(CompressibleValue):
     """A package as an Instance has installed it, for the activities of its cluster.
 
@@ -56,7 +51,8 @@ class PackageRun(CompactValue):
     """The owner's part in the context of an instance's plan (``OwnerContext.part``): the package,
     ``uid``, which identifies this run of the plan in the annotations of objects, and what has to be
     so before a step begins, as in PrepareInstallation. ``hashes`` are those that a former
-    controller wrote."""
+    controller wrote. ``installation`` is the first run id of the Instance, empty in runs of earlier
+    versions."""
 
     package: InstalledPackage
     uid: str
@@ -64,6 +60,7 @@ class PackageRun(CompactValue):
     namespace_manifest: str = Field(default="", max_length=4000)
     create_namespace: bool = False
     hashes: tuple[KeptHash, ...] = ()
+    installation: str = ""
 
 
 class TasksInput(CompressibleValue):
@@ -125,12 +122,13 @@ class PrepareInstallation(CompressibleValue):
     """Input of the activity ``prepare_installation``. ``kubernetes_version`` is the lowest version
     that the package works with, empty for any. ``namespace_manifest`` is the key of the template of
     the namespace, empty for a plain one; the namespace is created only with ``create_namespace``,
-    and one that exists is never changed."""
+    and one that exists is never changed. ``installation`` as in PackageRun."""
 
     package: InstalledPackage
     kubernetes_version: str = Field(default="", max_length=300)
     namespace_manifest: str = Field(default="", max_length=4000)
     create_namespace: bool = False
+    installation: str = ""
 
 
 class Preparation(CompactValue):
@@ -194,7 +192,7 @@ class ObjectsReport(CompressibleValue):
     @property
     def ready(self) -> bool:
         """Whether all that was looked at and is there is healthy. Objects that are missing do not
-        count: tasks of the package delete some, and Jobs may have a time to live."""
+        count: Jobs may have a time to live."""
         bad = (ObjectState.UNHEALTHY, ObjectState.FAILED, ObjectState.FOREIGN, ObjectState.UNKNOWN)
         return not self.problem and not any(self.counts.get(state) for state in bad)
 

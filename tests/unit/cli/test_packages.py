@@ -164,6 +164,59 @@ def test_our_package_has_every_kind_of_task(run: Run) -> None:
     assert {task["kind"] for task in tasks} == kinds
 
 
+GOLDEN = Path(__file__).parent / "golden"
+"""What each template of the package gives, byte for byte, by what it is rendered with. Written by
+``package render --output`` and read by a person."""
+
+RENDERED = {
+    "defaults": (),
+    "given": (
+        *("-p", "REPLICAS=8", "-p", "ZONES=[a, b]", "-p", "EVICTION=allkeys-lru"),
+        *("-p", 'SETTINGS={maxclients: 1000000, appendonly: "yes"}', "-p", "RESTORE=friday"),
+        *("-p", 'BACKUP=say "x"', "-p", "MEMORY=1Gi"),
+    ),
+    "upgrade": ("--plan", "upgrade", "--template", "jobs/backup.yaml"),
+}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_what_our_package_renders(run: Run, tmp_path: Path, name: str) -> None:
+    where = ("--name", "shop", "--namespace", "prod", "--output", str(tmp_path))
+    ran = run("package", "render", str(STORE), *where, *RENDERED[name])
+    assert (ran.code, ran.err) == (0, "")
+    assert _files(tmp_path) == _files(GOLDEN / name)
+
+
+def test_every_template_of_our_package_has_a_golden() -> None:
+    templates = _files(STORE / "templates").keys()
+    assert _files(GOLDEN / "defaults").keys() == templates == _files(GOLDEN / "given").keys()
+
+
+def test_our_package_has_every_plan(run: Run) -> None:
+    """Those that the design names, and how a change starts them."""
+    plans = {
+        one["name"]: one for one in json.loads(run("package", "plans", str(STORE), "--json").out)
+    }
+    assert set(plans) == {"deploy", "update", "metrics", "backup", "restore", "upgrade", "cleanup"}
+    assert not plans["restore"]["reentrant"]
+    parameters = json.loads(run("package", "params", str(STORE), "--json").out)
+    triggers = {one["name"]: one["trigger"] for one in parameters if one["trigger"]}
+    assert triggers == {"METRICS": "metrics", "BACKUP": "backup", "RESTORE": "restore"}
+
+
+def test_the_demo_has_our_package() -> None:
+    """They are two copies because the wheel has no examples."""
+    assert _files(ROOT / "src/temporal_plans/cli/demo_package") == _files(STORE)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run[^\n]*\n+```console\n.*?```", re.DOTALL)
 PAGE = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from temporal_plans.activities.contents.choice import content_store
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.mechanics.secrets import SecretLookup, SecretProvider
 from temporal_plans.domain.values.failure import UserFacingError
-from temporal_plans.messages.packages import cluster_queue
+from temporal_plans.messages.addresses import cluster_queue
 
 if TYPE_CHECKING:  # the extra ``kubernetes`` may be missing
     from temporal_plans.activities.kubernetes.connection import ClusterConnection
@@ -83,10 +83,9 @@ def cluster_activities(
     from temporal_plans.activities.packages.takeover import TakeoverActivities
     from temporal_plans.activities.packages.tasks.pipe import pipe_kind
 
-    contents = content_store(client)
+    load = PackageCache(content_store(client)).get
     own: Mapping[str, TaskKind] = {"Pipe": pipe_kind(os.environ)}
-    tasks = PackageTaskActivities(client, contents, connection, secrets, {**kinds, **own})
-    load = PackageCache(contents).get
+    tasks = PackageTaskActivities(client, load, connection, secrets, {**kinds, **own})
     installation = InstallationActivities(connection.use, load)
     removal = RemovalActivities(client, connection.use)
     observation = ObservationActivities(client, connection.use, secrets)

@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from kubernetes_asyncio.client import VersionApi
+import aiohttp
+from kubernetes_asyncio.client import ApiClient, VersionApi
 from kubernetes_asyncio.client.exceptions import ApiException
 from kubernetes_asyncio.dynamic import DynamicClient
 from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
@@ -19,6 +20,7 @@ from kubernetes_asyncio.dynamic.exceptions import ResourceNotFoundError
 from temporal_plans.activities.kubernetes.api_client import api_client
 from temporal_plans.activities.kubernetes.errors import ANSWERS, ClusterError, cluster_error
 from temporal_plans.activities.kubernetes.pod_command import Container, Executed, execute
+from temporal_plans.domain.packages.object_names import object_name_fault
 
 FIELD_MANAGER = "temporal-plans"
 """The one owner of all fields that plans apply: what a plan no longer sends, the server removes."""
@@ -30,7 +32,9 @@ COMMAND_TIMEOUT = 60.0
 """Seconds that a command in a pod may take."""
 
 _UNAUTHORIZED = 401
+_NOT_FOUND = 404
 _UNAVAILABLE = 503
+_NOT_OF_SERVER = "something before it answered that there is no such path (404)"
 
 LIST_LIMIT = 500
 """Objects of one list."""
@@ -57,8 +61,7 @@ class Cluster:
         ``dry_run`` nothing is changed: the answer is what would be.
         """
         options = {"dry_run": "All"} if dry_run else {}
-        with self._errors(_subject(manifest)):
-            resource = await self._resource(manifest)
+        async with self._kind(manifest) as resource:
             answer = await resource.server_side_apply(
                 body=dict(manifest),
                 field_manager=FIELD_MANAGER,
@@ -71,10 +74,11 @@ class Cluster:
 
     async def get(self, manifest: Manifest) -> Object | None:
         """Return the object that has the manifest's kind, name and namespace; None without one,
-        also when the cluster has no such kind."""
+        also when the cluster has no such kind, and for a name that no object can have."""
+        if _name_fault(manifest):
+            return None
         try:
-            with self._errors(_subject(manifest)):
-                resource = await self._resource(manifest)
+            async with self._kind(manifest) as resource:
                 answer = await resource.get(
                     name=_name(manifest),
                     namespace=_namespace(manifest),
@@ -90,8 +94,7 @@ class Cluster:
     async def create(self, manifest: Manifest) -> bool:
         """Create the object, and return whether it was created: one that exists is not changed."""
         try:
-            with self._errors(_subject(manifest)):
-                resource = await self._resource(manifest)
+            async with self._kind(manifest) as resource:
                 await resource.create(
                     body=dict(manifest),
                     namespace=_namespace(manifest),
@@ -104,17 +107,19 @@ class Cluster:
             raise
         return True
 
-    async def merge(self, manifest: Manifest, change: Manifest) -> Object:
+    async def merge(
+        self, manifest: Manifest, change: Manifest, *, manager: str = FIELD_MANAGER
+    ) -> Object:
         """Change some fields of an object that exists (JSON merge patch), and return it. With the
-        ``resourceVersion`` of a look, the change is refused when there was another since."""
-        with self._errors(_subject(manifest)):
-            resource = await self._resource(manifest)
+        ``resourceVersion`` of a look, the change is refused when there was another since.
+        ``manager`` owns the fields then."""
+        async with self._kind(manifest) as resource:
             answer = await resource.patch(
                 body=dict(change),
                 name=_name(manifest),
                 namespace=_namespace(manifest),
                 content_type="application/merge-patch+json",
-                field_manager=FIELD_MANAGER,
+                field_manager=manager,
                 _request_timeout=REQUEST_TIMEOUT,
                 serializer=_plain,
             )
@@ -133,9 +138,9 @@ class Cluster:
         """Return at most ``limit`` objects of a kind in a namespace (in all without one) that the
         selectors select; none when the cluster has no such kind."""
         try:
-            with self._errors(kind):
-                resource = await self._resource({"apiVersion": api_version, "kind": kind})
-                answer = await resource.get(
+            like = {"apiVersion": api_version, "kind": kind}
+            async with self._kind(like, kind) as resource:
+                answer: Any = await resource.get(
                     namespace=namespace,
                     label_selector=labels,
                     field_selector=fields,
@@ -144,7 +149,8 @@ class Cluster:
                     serializer=_plain,
                 )
                 kinds = {"apiVersion": api_version, "kind": kind}
-                return [{**kinds, **one} for one in answer["items"]]
+                items: list[Object] = answer["items"] or []
+                return [{**kinds, **one} for one in items]
         except ClusterError as error:
             if _is_absent(error):
                 return []
@@ -190,8 +196,7 @@ class Cluster:
     async def list_metadata(self, like: Manifest, *, limit: int) -> tuple[list[Object], bool]:
         """Return the metadata of objects of the manifest's kind, in its namespace if it has one: at
         most ``limit``, and whether these are all."""
-        with self._errors(f"{like['kind']}"):
-            resource = await self._resource(like)
+        async with self._kind(like, like["kind"]) as resource:
             answer: Any = await resource.get(
                 namespace=_namespace(like),
                 limit=limit,
@@ -200,7 +205,7 @@ class Cluster:
                 serializer=_plain,
             )
             complete = not answer["metadata"].get("continue")
-            return cast(list[Object], answer["items"]), complete
+            return cast(list[Object], answer["items"] or []), complete
 
     async def delete(self, manifest: Manifest, *, uid: str = "") -> bool:
         """Order the deletion of the object after all that it owns; return whether there was one.
@@ -210,12 +215,13 @@ class Cluster:
         """
         # In the body: the server reads no options of the query beside one, and its default leaves
         # the pods of Jobs.
+        if _name_fault(manifest):
+            return False
         options: dict[str, Any] = {"propagationPolicy": "Foreground"}
         if uid:
             options["preconditions"] = {"uid": uid}
         try:
-            with self._errors(_subject(manifest)):
-                resource = await self._resource(manifest)
+            async with self._kind(manifest) as resource:
                 await resource.delete(
                     name=_name(manifest),
                     namespace=_namespace(manifest),
@@ -232,8 +238,8 @@ class Cluster:
         """Return whether objects of the manifest's kind are in namespaces; None when the cluster
         has no such kind."""
         try:
-            with self._errors(_subject(manifest)):
-                resource = await self._resource(manifest)
+            async with self._kind(manifest) as resource:
+                pass
         except ClusterError as error:
             if _is_absent(error):
                 return None
@@ -275,6 +281,35 @@ class Cluster:
             await self._dynamic.resources.invalidate_cache()
             return await self._dynamic.resources.get(api_version=version, kind=kind)
 
+    @asynccontextmanager
+    async def _kind(self, manifest: Manifest, subject: str = "") -> AsyncGenerator[Any, None]:
+        """Find the kind of a manifest, for a request about it (by default about the object)."""
+        if fault := _name_fault(manifest):
+            raise ClusterError(f"{subject or _subject(manifest)}: {fault}", passing=False)
+        try:
+            with self._errors(subject or _subject(manifest)):
+                yield await self._resource(manifest)
+        except ClusterError as error:
+            if error.unserved and isinstance(error.__cause__, ApiException):
+                with self._errors(subject or _subject(manifest)):
+                    await self._check_unserved(manifest)
+            raise
+
+    async def _check_unserved(self, manifest: Manifest) -> None:
+        """Raise when a kind is served, although a request was answered as if it were not: that
+        answer was not the API server's. Its definition may also have been deleted."""
+        self._kinds.pop((manifest["apiVersion"], manifest["kind"]), None)
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT):
+                await self._dynamic.resources.invalidate_cache()
+            await self._resource(manifest)
+        except ResourceNotFoundError:
+            return
+        except ApiException as error:
+            if error.status != _NOT_FOUND:
+                raise
+        raise aiohttp.ClientError(_NOT_OF_SERVER)
+
     @contextmanager
     def _errors(self, subject: str) -> Generator[None, None, None]:
         try:
@@ -302,8 +337,18 @@ async def connected(
         async with api:
             with _errors("cluster"):  # the library would wait for minutes
                 async with asyncio.timeout(timeout):
-                    dynamic = await DynamicClient(api, cache_file=str(Path(folder) / "kinds.json"))
+                    dynamic = await _discovering(api, Path(folder) / "kinds.json")
             yield Cluster(dynamic)
+
+
+async def _discovering(api: ApiClient, file: Path) -> DynamicClient:
+    try:
+        dynamic: DynamicClient = await DynamicClient(api, cache_file=str(file))
+    except ApiException as error:
+        if error.status == _NOT_FOUND:  # every API server has these paths
+            raise aiohttp.ClientError(_NOT_OF_SERVER) from error
+        raise
+    return dynamic
 
 
 @contextmanager
@@ -319,8 +364,15 @@ def _plain(client: DynamicClient, answer: Object) -> Object:
     return answer
 
 
+def _name_fault(manifest: Manifest) -> str | None:
+    """Return why a request about an object must not be sent; None when it may."""
+    metadata = cast(Manifest, manifest.get("metadata") or {})
+    given = [str(metadata[key]) for key in ("name", "namespace") if metadata.get(key)]
+    return next((fault for name in given if (fault := object_name_fault(name))), None)
+
+
 def _is_absent(error: ClusterError) -> bool:
-    return error.status == 404 or isinstance(error.__cause__, ResourceNotFoundError)
+    return error.status == _NOT_FOUND
 
 
 def _subject(manifest: Manifest) -> str:

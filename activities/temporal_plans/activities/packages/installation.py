@@ -47,7 +47,7 @@ class InstallationActivities:
             async with heartbeats(), self._use() as cluster:
                 await _check_version(cluster, order.kubernetes_version)
                 await self._provide_namespace(cluster, order)
-                await _claim_anchor(cluster, order.package)
+                await _claim_anchor(cluster, order.package, order.installation)
         except _Wait as wait:
             return Preparation(waits_for=shortened(str(wait), _REASON_LIMIT))
         except RefusedError as refused:
@@ -66,7 +66,10 @@ class InstallationActivities:
         live = await cluster.get(wanted.manifest)
         if live is None:
             if not order.create_namespace:
-                fix = "create it, or let the installation create it"
+                fix = (
+                    "create it, then `restart` the step; or uninstall, and deploy with "
+                    "--create-namespace"
+                )
                 problem = "the cluster has no such namespace"
                 raise SpecError([Reason(field="namespace", problem=problem, value=name, fix=fix)])
             manifest = await self._namespace(order) or wanted.manifest
@@ -118,10 +121,12 @@ async def _await_account(cluster: Cluster, namespace: str) -> None:
         await asyncio.sleep(_ACCOUNT_PAUSE)
 
 
-async def _claim_anchor(cluster: Cluster, package: InstalledPackage) -> None:
-    """An anchor of another service means that the instance's name is taken."""
+async def _claim_anchor(cluster: Cluster, package: InstalledPackage, installation: str) -> None:
+    """An anchor of another service means that the instance's name is taken. A new one means that
+    there is nothing to record but what this installation applies; one that is there keeps its data
+    until everything is recorded."""
     ref = anchor_ref(package.instance, package.namespace)
-    wanted = claimed(package.instance, package.namespace, package.service)
+    wanted = claimed(package.instance, package.namespace, package.service, installation)
     while not await cluster.create(wanted):
         live = await cluster.get(ref.manifest)
         if live is None:
@@ -132,7 +137,8 @@ async def _claim_anchor(cluster: Cluster, package: InstalledPackage) -> None:
         if holder is None or holder not in ("", package.service):
             raise SpecError([_taken(package, ref, holder or "")])
         if not holder:
-            await cluster.merge(live, {"data": wanted["data"]})
+            unrecorded = claimed(package.instance, package.namespace, package.service)
+            await cluster.merge(live, {"data": unrecorded["data"]})
         return
 
 

@@ -8,10 +8,16 @@ from itertools import groupby
 from temporal_plans.activities.kubernetes.cluster import FIELD_MANAGER, Cluster, Manifest, Object
 from temporal_plans.activities.kubernetes.errors import ClusterError
 from temporal_plans.activities.mechanics.concurrency import gather_bounded
+from temporal_plans.activities.packages.cluster_objects import cluster_objects
 from temporal_plans.activities.packages.live_objects import Key, live_metadata
 from temporal_plans.activities.packages.replaced_jobs import apply_job, is_job
 from temporal_plans.activities.packages.task_problem import TaskProblem
-from temporal_plans.domain.packages.anchor import anchor, owned
+from temporal_plans.domain.packages.anchor import (
+    anchor,
+    noting_installation,
+    owned,
+    recording_installation,
+)
 from temporal_plans.domain.packages.belonging import controlled, foreign
 from temporal_plans.domain.packages.dependencies import KeptHash, dependencies, with_hash
 from temporal_plans.domain.packages.enhancement import Origin, enhanced
@@ -23,7 +29,9 @@ from temporal_plans.domain.packages.manifests import (
     part,
     pod_template_path,
 )
+from temporal_plans.domain.packages.object_names import object_name_fault
 from temporal_plans.domain.packages.removed_versions import raised
+from temporal_plans.domain.values.refusal import Reason
 
 _KIND_LOOKS, _KIND_INTERVAL = 3, 0.7
 """How often a kind that is unknown is looked for again, and seconds before each."""
@@ -42,11 +50,35 @@ class InstanceObjects:
         self._hashes = hashes
         self._live: dict[Key, Object | None] = {}
         self._anchor: Object | None = None
+        self._found_anchor: Object | None = None
+        self._installation = ""
 
     @property
     def anchor_ref(self) -> ObjectRef:
         """The identity of the instance's anchor."""
         return ObjectRef.of(anchor(self._origin))
+
+    async def unrecorded(self, installation: str) -> Sequence[ObjectRef]:
+        """Return the cluster-scoped objects of the instance, unless the installation has recorded
+        them before: those of an Instance that was terminated are in no inventory. Call
+        ``note_recorded`` when they are recorded; a retry before that finds them again."""
+        if not installation:  # the run of an earlier version
+            return ()
+        self._found_anchor = await self._cluster.get(anchor(self._origin))
+        if self._found_anchor and recording_installation(self._found_anchor) == installation:
+            return ()
+        self._installation = installation
+        origin = self._origin
+        return await cluster_objects(self._cluster, origin.instance, origin.namespace)
+
+    async def note_recorded(self) -> None:
+        """Note at the anchor, if there is one, that the installation has recorded all objects."""
+        live = self._found_anchor
+        if self._installation and live is not None:
+            self._check_anchor(live)
+            change = noting_installation(self._installation)
+            self._found_anchor = await self._cluster.merge(live, change)
+            self._installation = ""
 
     async def enhanced(
         self, manifests: Iterable[Manifest], *, known_only: bool = False
@@ -90,7 +122,7 @@ class InstanceObjects:
         for manifest in manifests:
             ref = ObjectRef.of(manifest)
             live = lives[ref.key]
-            taken = foreign(live, self._origin.instance) if live is not None else None
+            taken = self._foreign(live) if live is not None else None
             if reason := controlled(manifest) or taken:
                 raise TaskProblem(str(reason.but(field=str(ref))), about=ref)
             self._live[ref.key] = live
@@ -137,7 +169,7 @@ class InstanceObjects:
         """Return the anchor, which is made when it is not there."""
         if self._anchor is None:
             wanted = anchor(self._origin)
-            live = await self._cluster.get(wanted)
+            live = self._found_anchor or await self._cluster.get(wanted)
             if live is not None:
                 self._check_anchor(live)
             self._anchor = live or await self._cluster.apply(wanted)
@@ -145,11 +177,14 @@ class InstanceObjects:
 
     def _check_anchor(self, live: Object) -> None:
         ref = self.anchor_ref
-        if reason := foreign(live, self._origin.instance):
+        if reason := self._foreign(live):
             raise TaskProblem(str(reason.but(field=str(ref))), about=ref)
         if part(live, "metadata").get("deletionTimestamp"):
             problem = f"{ref}: it is being deleted, and with it all objects of the instance"
             raise TaskProblem(problem, passing=True, about=ref)
+
+    def _foreign(self, live: Object) -> Reason | None:
+        return foreign(live, self._origin.instance, self._origin.namespace)
 
     async def _contents(self, manifests: Sequence[Manifest]) -> dict[Key, Manifest | None]:
         """Return what pods of the objects read: of the objects themselves, else of the cluster."""
@@ -205,5 +240,7 @@ def _problem(manifest: Manifest) -> str | None:
         return f"{kind} without metadata: write metadata with a name"
     if not name_of(manifest):
         return f"{kind} without a name: write metadata.name, as a text"
+    if fault := object_name_fault(name_of(manifest)):
+        return f"{kind}: {fault}"
     long = [text for text in (manifest["apiVersion"], kind, name_of(manifest)) if len(text) > 300]
     return f"{kind}: a name of {len(long[0])} characters" if long else None

@@ -16,10 +16,11 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
-from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.mechanics.open_runs import query_open
 from temporal_plans.activities.mechanics.update_failures import refusal_of, was_not_processed
 from temporal_plans.activities.packages.run_record import record
 from temporal_plans.activities.packages.task_problem import TaskProblem
@@ -181,13 +182,7 @@ class NestedService:
         """Return the child's answer; None when there is no such service, or it has ended."""
         handle = self.client.get_workflow_handle(service_id(self.name))
         try:
-            answer: _Answer = await handle.query(
-                query,
-                args=arguments,
-                result_type=result,
-                reject_condition=QueryRejectCondition.NOT_OPEN,
-                rpc_timeout=_RPC_TIMEOUT,
-            )
+            return await query_open(handle, query, result, arguments, timeout=_RPC_TIMEOUT)
         except WorkflowQueryRejectedError:
             return None
         except WorkflowQueryFailedError as error:
@@ -196,7 +191,6 @@ class NestedService:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
-        return answer
 
     @asynccontextmanager
     async def _timed(self) -> AsyncGenerator[None, None]:

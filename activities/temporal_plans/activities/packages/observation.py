@@ -14,6 +14,7 @@ from temporal_plans.activities.mechanics.concurrency import gather_bounded
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.secrets import SecretLookup
 from temporal_plans.activities.packages.access import UseCluster
+from temporal_plans.activities.packages.object_details import details
 from temporal_plans.activities.packages.recorded_objects import recorded_objects
 from temporal_plans.activities.packages.secret_values import HiddenValues, secret_values
 from temporal_plans.activities.packages.task_problem import TaskProblem
@@ -21,13 +22,13 @@ from temporal_plans.domain.packages.belonging import foreign
 from temporal_plans.domain.packages.drift import changes_of_others
 from temporal_plans.domain.packages.health import health
 from temporal_plans.domain.packages.inventory import ObjectRef
-from temporal_plans.domain.packages.manifests import group_kind, part
+from temporal_plans.domain.packages.manifests import part
 from temporal_plans.domain.packages.object_report import (
     REASON_LIMIT,
     ObjectReport,
     ObjectState,
 )
-from temporal_plans.domain.packages.pod_trouble import in_trouble, troubles, warnings
+from temporal_plans.domain.packages.removal import why_left
 from temporal_plans.domain.values.text import shortened
 from temporal_plans.messages.packages import LOOK_LIMIT, LookAtObjects, ObjectsReport
 
@@ -37,18 +38,9 @@ _TIMEOUT = 30.0
 _DETAILED_LIMIT = 20
 """Objects of a report whose pods and events are looked at."""
 
-_PODS_LIMIT, _EVENTS_LIMIT = 50, 50
-_WITH_PODS = frozenset(
-    {
-        ("apps", "Deployment"),
-        ("apps", "StatefulSet"),
-        ("apps", "DaemonSet"),
-        ("apps", "ReplicaSet"),
-        ("batch", "Job"),
-    }
-)
 _MISSING = (
-    "it is not in the cluster: a task of the package, its time to live or another client deleted it"
+    "it is not in the cluster: it could not be applied, or its time to live or another client has "
+    "deleted it"
 )
 
 
@@ -134,11 +126,15 @@ class _Look:
                 raise
             return _report(ref, ObjectState.UNKNOWN, str(error))
         if live is None:
-            return _report(ref, ObjectState.MISSING, _MISSING)
-        if reason := foreign(live, self.order.package.instance):
+            return _report(ref, ObjectState.MISSING, await self._why_missing(ref))
+        package = self.order.package
+        if reason := foreign(live, package.instance, package.namespace):
             return _report(ref, ObjectState.FOREIGN, str(reason))
         judged = health(live)
-        report = _report(ref, ObjectState(judged.state), judged.reason).but(
+        why = judged.reason
+        if part(live, "metadata").get("deletionTimestamp"):
+            why = await self._why_namespace(ref) or why
+        report = _report(ref, ObjectState(judged.state), why).but(
             changes=changes_of_others(live, FIELD_MANAGER)
         )
         if report.state is ObjectState.HEALTHY or self.detailed >= _DETAILED_LIMIT:
@@ -146,31 +142,38 @@ class _Look:
         self.detailed += 1
         return await self._detailed(report, live)
 
+    async def _why_missing(self, ref: ObjectRef) -> str:
+        """Its kind or its namespace may have been deleted, and it with them."""
+        if await self.cluster.namespaced(ref.manifest) is None:
+            return f"the cluster has no such kind in {ref.api_version}"
+        return await self._why_namespace(ref) or _MISSING
+
+    async def _why_namespace(self, ref: ObjectRef) -> str:
+        """Return what is wrong with the namespace of an object; empty when nothing is."""
+        if not ref.namespace:
+            return ""
+        wanted = ObjectRef(api_version="v1", kind="Namespace", name=ref.namespace)
+        try:
+            live = await self.cluster.get(wanted.manifest)
+        except ClusterError as error:
+            if error.passing:
+                raise
+            return ""  # the worker may not read it
+        if live is None:
+            return f'namespaces "{ref.namespace}" not found'
+        if part(live, "metadata").get("deletionTimestamp"):
+            return f"Namespace {ref.namespace} {why_left(live)}"
+        return ""
+
     async def _detailed(self, report: ObjectReport, live: Object) -> ObjectReport:
         """Add what pods and events say, as far as the cluster lets the worker read them."""
         try:
-            pods = await self._pods(live)
-            uids = [part(one, "metadata").get("uid") for one in (live, *in_trouble(pods)[:1])]
-            events = [event for uid in uids for event in await self._events(live, str(uid))]
+            found = await details(self.cluster, live)
         except ClusterError as error:
             if error.passing:
                 raise
             return report.but(events=(shortened(f"not readable: {error}", 300),))
-        return report.but(pods=troubles(pods), events=warnings(events))
-
-    async def _pods(self, live: Object) -> list[Object]:
-        labels = part(live, "spec", "selector", "matchLabels")
-        if group_kind(live) not in _WITH_PODS or not labels:
-            return []
-        selector = ",".join(f"{key}={value}" for key, value in labels.items())
-        namespace = live["metadata"]["namespace"]
-        return await self.cluster.find("v1", "Pod", namespace, labels=selector, limit=_PODS_LIMIT)
-
-    async def _events(self, live: Object, uid: str) -> list[Object]:
-        namespace = live["metadata"].get("namespace") or "default"
-        return await self.cluster.find(
-            "v1", "Event", namespace, fields=f"involvedObject.uid={uid}", limit=_EVENTS_LIMIT
-        )
+        return report.but(pods=found.pods, events=found.events)
 
 
 def _report(ref: ObjectRef, state: ObjectState, reason: str) -> ObjectReport:

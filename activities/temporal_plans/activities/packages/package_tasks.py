@@ -8,8 +8,8 @@ from temporalio.client import Client
 from temporal_plans.activities.kubernetes.connection import ClusterConnection
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.secrets import SecretLookup
+from temporal_plans.activities.packages.access import LoadPackage
 from temporal_plans.activities.packages.errors import located, problem_of
-from temporal_plans.activities.packages.package_cache import Contents, PackageCache
 from temporal_plans.activities.packages.preparation import step_context
 from temporal_plans.activities.packages.secret_values import HiddenValues, secret_values
 from temporal_plans.activities.packages.step_execution import StepExecution, TaskIntervals, ended
@@ -19,21 +19,21 @@ from temporal_plans.messages.packages import TasksInput, TasksResult
 
 
 class PackageTaskActivities:
-    """``client`` reaches the owners of steps, ``contents`` has the packages, ``connection`` is the
+    """``client`` reaches the owners of steps, ``load`` gives packages, ``connection`` is the
     cluster, and ``secrets`` the lookup of secret parameters. ``kinds`` are developers' own kinds of
     tasks by name."""
 
     def __init__(
         self,
         client: Client,
-        contents: Contents,
+        load: LoadPackage,
         connection: ClusterConnection,
         secrets: SecretLookup,
         kinds: Mapping[str, TaskKind] | None = None,
         intervals: TaskIntervals | None = None,
     ) -> None:
         self._client = client
-        self._packages = PackageCache(contents)
+        self._load = load
         self._connection = connection
         self._secrets = secrets
         self._kinds = {**TASK_KINDS, **(kinds or {})}
@@ -59,5 +59,5 @@ class PackageTaskActivities:
         values = await secret_values(installed.secrets, self._secrets)
         hidden.add_values(values.values())
         async with self._connection.use() as cluster:
-            context = await step_context(order, self._packages.get, values, cluster, self._client)
+            context = await step_context(order, self._load, values, cluster, self._client)
             return await StepExecution(context, self._kinds, hidden, self._intervals).run()

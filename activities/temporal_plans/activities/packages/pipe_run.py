@@ -20,7 +20,7 @@ from temporal_plans.activities.kubernetes.pod_file import read_file
 from temporal_plans.activities.packages.secret_values import HiddenValues
 from temporal_plans.activities.packages.step_context import StepContext
 from temporal_plans.activities.packages.task_problem import TaskProblem
-from temporal_plans.activities.packages.tasks.execution import DONE, TaskState
+from temporal_plans.activities.packages.tasks.execution import TaskState
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.manifests import part
 from temporal_plans.domain.packages.pipes.artefact import (
@@ -88,7 +88,7 @@ class PipeRun:
 
     async def _end(self) -> TaskState:
         await self.context.cluster.delete(self.pod)
-        return DONE
+        return TaskState(done=True, gone=(self._ref,))
 
     async def _files(self, live: Object) -> Mapping[str, bytes]:
         """Return the contents of the files by key, all of one execution of the init container."""

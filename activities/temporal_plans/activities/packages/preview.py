@@ -118,7 +118,8 @@ class _Preview:
             return _preview(ref, PreviewAction.ADDED, _NO_NAMESPACE)
         try:
             live = await self.cluster.get(manifest)
-            taken = foreign(live, self.order.after.instance) if live is not None else None
+            after = self.order.after
+            taken = foreign(live, after.instance, after.namespace) if live is not None else None
             if reason := controlled(manifest) or taken:
                 return _preview(ref, PreviewAction.REFUSED, str(reason))
             answer = await self.cluster.apply(manifest, dry_run=True)

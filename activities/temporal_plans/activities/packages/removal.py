@@ -12,6 +12,7 @@ from temporal_plans.activities.kubernetes.errors import ClusterError
 from temporal_plans.activities.mechanics.concurrency import gather_bounded
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.packages.access import UseCluster
+from temporal_plans.activities.packages.cluster_objects import cluster_objects
 from temporal_plans.activities.packages.recorded_objects import recorded_objects
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.domain.packages.anchor import anchor_ref
@@ -71,8 +72,9 @@ class RemovalActivities:
 
     @activity.defn
     async def remove_instance(self, order: RemovalInput) -> TasksResult:
-        """Delete everything in the inventory, then, when it is gone, the claims if that is wanted,
-        and the anchor. An object that has not the label of the instance any more stays.
+        """Delete everything in the inventory, and what else of the instance is cluster-scoped;
+        when it is gone, the claims if that is wanted, and the anchor. An object that has not the
+        label of the instance any more stays.
 
         Answers when all is gone, with what stays as the reason; and when the reason why not is
         another one. It never fails, and its result is never FAILED: the object of a deletion that
@@ -80,7 +82,7 @@ class RemovalActivities:
         """
         try:
             async with heartbeats(), self._use() as cluster:
-                inventory = await recorded_objects(self._client, order.owner)
+                inventory = await _inventory(self._client, cluster, order)
                 return await self._in_rounds(_Removal(cluster, order, inventory))
         except (ClusterError, TaskProblem) as error:
             return _result(TasksOutcome.RETRY, str(error))
@@ -96,6 +98,16 @@ class RemovalActivities:
                 return result
             await asyncio.sleep(pause)
             pause = min(2 * pause, self._intervals.pause_limit)
+
+
+async def _inventory(client: Client, cluster: Cluster, order: RemovalInput) -> Sequence[ObjectRef]:
+    """Return the objects that are recorded, after the cluster-scoped ones that are not: those of an
+    Instance that was terminated, whose successor may not have looked for them."""
+    recorded = await recorded_objects(client, order.owner)
+    known = {ref.key for ref in recorded}
+    package = order.package
+    found = await cluster_objects(cluster, package.instance, package.namespace)
+    return (*(ref for ref in found if ref.key not in known), *recorded)
 
 
 @dataclass
@@ -143,7 +155,7 @@ class _Removal:
             if live is None:
                 self.gone.add(ref)
                 return None
-            if not belongs_to(live, self.package.instance):
+            if not belongs_to(live, self.package.instance, self.package.namespace):
                 await self._release(live, anchor)
                 self.foreign[ref] = None
                 return None
@@ -182,7 +194,7 @@ class _Removal:
     async def _remove_anchor(self, anchor: Object | None) -> _Left | None:
         if anchor is None:
             return None
-        if not belongs_to(anchor, self.package.instance):
+        if not belongs_to(anchor, self.package.instance, self.package.namespace):
             self.foreign[self._anchor] = None
             return None
         await self._delete(self._anchor, anchor)

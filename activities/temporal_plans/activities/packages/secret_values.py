@@ -1,7 +1,8 @@
 """The values of a package's secret parameters, and what must not stand in a reason."""
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
 
 from temporal_plans.activities.mechanics.redaction import Redactor
 from temporal_plans.activities.mechanics.secrets import SecretLookup, SecretProviderFailed
@@ -58,9 +59,9 @@ class HiddenValues:
                 self._add_secret(manifest)
 
     def _add_secret(self, manifest: Manifest) -> None:
-        texts = [str(text) for text in part(manifest, "stringData").values()]
+        texts = _scalars(part(manifest, "stringData"))
         self.add_values(text for text in texts if len(text) >= _LENGTH_MINIMUM)
-        for text in map(str, part(manifest, "data").values()):
+        for text in _scalars(part(manifest, "data")):
             if len(text) >= _LENGTH_MINIMUM:
                 self._values |= {text.encode(), _decoded(text)}
 
@@ -71,6 +72,17 @@ class HiddenValues:
     def hide(self, text: str) -> str:
         """Return a text without any of the values."""
         return Redactor(self._values).text(text)
+
+
+def _scalars(value: object) -> Iterator[str]:
+    """Yield the texts in a value, of any depth: it may be no mapping of texts, and is refused."""
+    if isinstance(value, Mapping):
+        value = list(cast(Mapping[str, object], value).values())
+    if isinstance(value, list):
+        for one in cast("list[object]", value):
+            yield from _scalars(one)
+    else:
+        yield str(value)
 
 
 def _decoded(text: str) -> bytes:

@@ -11,10 +11,10 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
-from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
+from temporal_plans.activities.mechanics.open_runs import query_open
 from temporal_plans.domain.packages.plans import CLEANUP
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.addresses import service_id
@@ -78,17 +78,12 @@ class ServiceRemovalActivities:
 
     async def _status(self, name: str) -> InstanceStatus | None:
         """Return the status of a package's service; None when there is none of this name."""
+        handle = self._client.get_workflow_handle(service_id(name))
         try:
-            status: InstanceStatus = await self._client.get_workflow_handle(service_id(name)).query(
-                "status",
-                result_type=InstanceStatus,
-                reject_condition=QueryRejectCondition.NOT_OPEN,
-                rpc_timeout=_RPC_TIMEOUT,
-            )
+            return await query_open(handle, "status", InstanceStatus, timeout=_RPC_TIMEOUT)
         except WorkflowQueryRejectedError:
             return None
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
-        return status

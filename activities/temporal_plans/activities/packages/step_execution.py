@@ -1,6 +1,7 @@
 """The tasks of a step, executed together once: prepared, recorded, begun, and looked at."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -18,6 +19,8 @@ from temporal_plans.domain.values.text import shortened
 from temporal_plans.messages.packages import TasksOutcome, TasksResult
 
 _Made = TypeVar("_Made")
+
+_NUMBERS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,12 @@ class StepExecution:
         if not any(execution.changes for execution in executions):
             return True
         objects = [ObjectRef.of(one) for execution in executions for one in execution.objects]
+        live = self._context.objects
         if objects:
-            objects.insert(0, self._context.objects.anchor_ref)
+            installation = self._order.run.installation
+            objects = [live.anchor_ref, *await live.unrecorded(installation), *objects]
         await record(self._context.client, self._order, list(dict.fromkeys(objects)))
+        await live.note_recorded()
         return True
 
     async def _watch(self) -> None:
@@ -112,8 +118,7 @@ class StepExecution:
             looks += 1
             if self._problems or not self._waiting:
                 return
-            news = self._reason() != self._order.shown
-            if looks > 1 and (news or loop.time() >= end):
+            if looks > 1 and (self._has_news() or loop.time() >= end):
                 return
             await asyncio.sleep(self._intervals.look)
 
@@ -156,7 +161,21 @@ class StepExecution:
         )
 
     def _reason(self) -> str:
-        return shortened(self._hidden.hide(self._waiting[0].reason))
+        state = self._waiting[0]
+        return self._shown(": ".join(filter(None, (state.reason, state.details))))
+
+    def _shown(self, text: str) -> str:
+        return shortened(self._hidden.hide(text))
+
+    def _has_news(self) -> bool:
+        """Whether the reason is another one than the step shows, but for numbers in its details,
+        such as that of restarts."""
+        shown, reason = self._order.shown, self._reason()
+        head = self._shown(self._waiting[0].reason)
+        if not shown.startswith(head):
+            return True
+        at = len(head)
+        return _NUMBERS.sub("", shown[at:]) != _NUMBERS.sub("", reason[at:])
 
 
 def ended(problem: TaskProblem, hidden: HiddenValues, done: tuple[str, ...] = ()) -> TasksResult:

@@ -10,6 +10,7 @@ from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.verbs.packages import PackageDeployment
 from temporal_plans.domain.owners.configurations import ConfigurationBook
 from temporal_plans.domain.packages.configuration import rollback_request
+from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.packages import PackageDeployResult, PackagePreview
 
 
@@ -46,23 +47,38 @@ async def report_package(
         return 1
     if not json:
         _print_result(service, result)
+    if not result.outcome.changed:
+        return await _tell_failed_plans(client, service) if wait else 0
     if not (wait and result.plan):
         return 0
     return await wait_for_plan(client, result.plan, quiet=json, timeout=timeout)
+
+
+async def _tell_failed_plans(client: PlansClient, service: str) -> int:
+    """Name the plans in ERROR: a deployment that changes nothing does not repeat them. Return the
+    exit code: 1 when there are some."""
+    records = await client.plans(service)
+    failed = [one for one in records if one.status is Status.ERROR and not one.superseded]
+    for one in failed:
+        print_error(
+            f"plan {one.workflow_id} is in ERROR, and a deployment that changes nothing does not "
+            f"repeat it; `temporal plan explain {one.name} -s {service}` says why and what to do"
+        )
+    return 1 if failed else 0
 
 
 async def report_package_preview(
     client: PlansClient, preview: PackagePreview, *, json: bool
 ) -> int:
     """Print the change that a deployment would make, and what its plan would do with each object;
-    return the exit code: 1 when it would be refused."""
+    return the exit code: 1 when it would be refused. Raises ClusterUnreachable after the change."""
+    if not json and preview.change is not None:
+        print_lines(change_lines(preview.change))
     objects = await client.preview_objects(preview)
     if json:
         print_json({"change": preview.change, "problems": preview.problems, "objects": objects})
-    elif preview.change is not None:
-        print_lines(change_lines(preview.change))
-        if objects is not None:
-            print_lines(object_preview_lines(objects))
+    elif objects is not None:
+        print_lines(object_preview_lines(objects))
     problems = [str(one) for one in preview.problems]
     if objects is not None:
         problems += [*filter(None, [objects.problem]), *objects.problems]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from temporal_plans.client.errors import PlansError, Refused, ServiceNotFound
-from temporal_plans.client.temporal.gateway import (
+from temporal_plans.client.temporal.workflow_errors import (
     EndedBeforeAnswer,
     NoSuchWorkflow,
     WorkflowIsClosed,
@@ -14,7 +14,7 @@ from temporal_plans.domain.kinds.package_removal import PackageRemovalWork
 from temporal_plans.domain.owners.configurations import ConfigurationBook, ConfigurationNotFound
 from temporal_plans.domain.packages.changes import ChangeRequest
 from temporal_plans.domain.packages.configuration import PackageConfiguration
-from temporal_plans.domain.packages.installation import definition_of
+from temporal_plans.domain.packages.installation import Switches, definition_of
 from temporal_plans.domain.packages.package import Package
 from temporal_plans.domain.packages.plans import CLEANUP, DEPLOY
 from temporal_plans.domain.packages.resolution import resolve
@@ -22,13 +22,13 @@ from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.plans.board import PlanState
 from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.refusal import Code, Refusal
-from temporal_plans.loading.packages.structures import decode
 from temporal_plans.messages.addresses import service_id
 from temporal_plans.messages.owners import CommonStatus, Rollback
 from temporal_plans.messages.packages import (
     InstanceInput,
     InstanceStatus,
     Inventory,
+    LookAtObjects,
     LookRequest,
     ObjectsPreview,
     ObjectsReport,
@@ -41,6 +41,7 @@ from temporal_plans.messages.packages import (
 from temporal_plans.messages.plans import PlanResult
 
 _CLUSTER_TIMEOUT = timedelta(seconds=30)
+_LOOK_TIMEOUT = timedelta(seconds=10)
 
 MAIN_CLUSTER, DEFAULT_NAMESPACE = "main", "default"
 """Where a package is installed when nothing is said."""
@@ -60,7 +61,8 @@ class PackageDeployment(Value):
     ``parameters`` are texts by name, None for those to unset; ``secrets`` are names of files of the
     cluster's worker. Empty texts leave the place as it is; a new one is the namespace ``default``
     of the cluster ``main``, and has the service's name.
-    ``create_namespace``: a plan creates it where it lacks.
+    ``create_namespace``: a plan creates it where it lacks. ``exact``: parameters that are not named
+    are unset. ``settings``: those that are set (``model_fields_set``) change.
     """
 
     name: str
@@ -69,11 +71,13 @@ class PackageDeployment(Value):
     nested: tuple[bytes, ...] = ()
     parameters: Mapping[str, str | None] = {}
     secrets: Mapping[str, str] = {}
+    exact: bool = False
     instance: str = ""
     cluster: str = ""
     namespace: str = ""
     create_namespace: bool = False
     allow_downgrade: bool = False
+    settings: Switches = Switches()
     backoff: Backoff = Backoff()
     by: str = ""
     reason: str = ""
@@ -121,6 +125,8 @@ class PackageVerbs(Verbs):
 
     async def preview_package(self, deployment: PackageDeployment) -> PackagePreview:
         """Return the change that a deployment would make, or why it would be refused."""
+        from temporal_plans.loading.packages.structures import decode
+
         request = await self._package_request(deployment)
         if await self.content_of(deployment.name):
             return await self._query_service(deployment.name, "preview", PackagePreview, request)
@@ -159,11 +165,13 @@ class PackageVerbs(Verbs):
             package=definition,
             parameters=dict(deployment.parameters),
             secrets=dict(deployment.secrets),
+            exact=deployment.exact,
             instance=deployment.instance or (deployment.name if new else ""),
             cluster=deployment.cluster or (MAIN_CLUSTER if new else ""),
             namespace=deployment.namespace or (DEFAULT_NAMESPACE if new else ""),
             create_namespace=deployment.create_namespace,
             allow_downgrade=deployment.allow_downgrade,
+            switches=await self._switches(deployment.name, deployment.settings, new=new),
         )
         return InstanceInput(
             name=deployment.name,
@@ -172,6 +180,15 @@ class PackageVerbs(Verbs):
             by=deployment.by,
             reason=deployment.reason,
         )
+
+    async def _switches(self, service: str, asked: Switches, *, new: bool) -> Switches | None:
+        """Return the settings in force with those that are asked for; None where these are none."""
+        if not asked.model_fields_set:
+            return None
+        if new:
+            return asked
+        installed = found_in(await self.package_configurations(service)).installation.switches
+        return installed.but(**{name: getattr(asked, name) for name in asked.model_fields_set})
 
     async def preview_change(self, service: str, change: ChangeRequest) -> PackagePreview:
         """Return what a change of an installed package would be, or why it would be refused."""
@@ -211,6 +228,18 @@ class PackageVerbs(Verbs):
             more = await self._update_service(service, "look", request, ObjectsReport)
             report = joined(report, more)
         return report
+
+    async def notable_objects(
+        self, service: str, *, timeout: timedelta = _LOOK_TIMEOUT
+    ) -> ObjectsReport:
+        """Look at all objects of an installed package now, and report those that are not healthy
+        or were changed by others. Raises ClusterUnreachable when no worker takes the question
+        within ``timeout``."""
+        package = (await self.inventory(service)).package
+        order = LookAtObjects(owner=service_id(service), package=package, notable=True)
+        return await self._gateway.ask_cluster(
+            package.cluster, "look_at_objects", order, ObjectsReport, timeout=timeout
+        )
 
     async def inventory(self, service: str) -> Inventory:
         """Return the objects that an installed package has in its cluster."""

@@ -105,7 +105,7 @@ def _upgrade(instance: InstanceSituation, plan: str) -> Admission:
         reasons = (
             Reason(
                 problem=f"plan {one.plan} is {one.status}, and the version can't change beside it",
-                fix=f"wait for its end, or stop plan {one.plan}",
+                fix=f"wait for its end, or stop plan {one.plan}{_by_force(instance, one.plan)}",
             )
             for one in sorted(instance.busy)
         )
@@ -181,6 +181,10 @@ def _begin(instance: InstanceSituation, plan: str, *, force: bool) -> Admission:
     return Admission(
         plan=plan, superseded=tuple(sorted({*found.superseded, *itself})), repeats=repeats
     )
+
+
+def _by_force(instance: InstanceSituation, plan: str) -> str:
+    return "" if _is_reentrant(instance, plan) else " by force (--force): it is not reentrant"
 
 
 def _is_reentrant(instance: InstanceSituation, plan: str) -> bool:

@@ -16,7 +16,7 @@ from temporal_plans.domain.packages.enhancement import (
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.manifests import Manifest, Object, part, put
 
-_SERVICE = "service"
+_SERVICE, _INSTALLATION = "service", "installation"
 
 
 def anchor_name(instance: str) -> str:
@@ -42,14 +42,16 @@ def anchor_ref(instance: str, namespace: str) -> ObjectRef:
     )
 
 
-def claimed(instance: str, namespace: str, service: str) -> Object:
+def claimed(instance: str, namespace: str, service: str, installation: str = "") -> Object:
     """Return a new anchor that says which service has the instance: no other may have it, too.
+    ``installation`` as in ``recording_installation``.
 
     It is created, not applied: what is applied later leaves its data alone.
     """
     manifest = anchor_ref(instance, namespace).manifest
     put(manifest, ("metadata", "labels"), {INSTANCE_LABEL: instance, **HERITAGE})
-    return {**manifest, "data": {_SERVICE: service}}
+    recorded = {_INSTALLATION: installation} if installation else {}
+    return {**manifest, "data": {_SERVICE: service, **recorded}}
 
 
 def claim_of(live: Manifest, instance: str) -> str | None:
@@ -59,6 +61,19 @@ def claim_of(live: Manifest, instance: str) -> str | None:
         return None
     service = part(live, "data").get(_SERVICE)
     return service if isinstance(service, str) else ""
+
+
+def recording_installation(live: Manifest) -> str:
+    """Return the installation (the first run id of its Instance) whose inventory has all
+    cluster-scoped objects of the instance; empty when the anchor names none. An Instance that was
+    terminated took its inventory along, and the next one is another installation."""
+    installation = part(live, "data").get(_INSTALLATION)
+    return installation if isinstance(installation, str) else ""
+
+
+def noting_installation(installation: str) -> Manifest:
+    """Return the change of an anchor whose instance has all of its objects recorded."""
+    return {"data": {_INSTALLATION: installation}}
 
 
 def owned(manifest: Manifest, live_anchor: Manifest) -> Object:

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from temporal_plans.domain.packages.installation import PackageDefinition, Switches
+from temporal_plans.domain.packages.installation import SharedDefinition, Switches
 from temporal_plans.domain.values.model import CompactValue, Name
 from temporal_plans.domain.values.refusal import Reason
 from temporal_plans.domain.values.text import shortened
@@ -26,7 +26,7 @@ class ChangeRequest(CompactValue):
     are references to values. ``exact``: parameters that are not named are unset, as in a rollback.
     """
 
-    package: PackageDefinition | None = None
+    package: SharedDefinition | None = None
     parameters: dict[str, str | None] = Field(default={}, max_length=2_000)
     secrets: dict[str, str] = Field(default={}, max_length=2_000)
     exact: bool = False

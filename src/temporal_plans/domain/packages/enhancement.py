@@ -18,6 +18,9 @@ HERITAGE = {"heritage": "kudo"}
 PLAN_KEY, PHASE_KEY, STEP_KEY = "kudo.dev/plan", "kudo.dev/phase", "kudo.dev/step"
 RUN_KEY = "kudo.dev/last-plan-execution-uid"
 VERSION_KEY = "kudo.dev/operator-version"
+NAMESPACE_KEY = "temporal-plans/namespace"
+"""At objects of the cluster: the namespace of their instance. The labels are the same for every
+instance of its name."""
 _LABELS, _ANNOTATIONS = ("metadata", "labels"), ("metadata", "annotations")
 
 
@@ -68,6 +71,8 @@ def enhanced(manifest: Manifest, origin: Origin, *, namespaced: bool) -> Object:
         made["metadata"].pop("namespace", None)
     if namespaced:
         put(made, ("metadata",), {"namespace": origin.namespace})
+    else:
+        put(made, _ANNOTATIONS, {NAMESPACE_KEY: origin.namespace})
     if template := pod_template_path(made):
         put(made, (*template, *_LABELS), origin.labels)
         put(made, (*template, *_ANNOTATIONS), {VERSION_KEY: origin.operator_version})

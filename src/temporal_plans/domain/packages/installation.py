@@ -1,21 +1,25 @@
 """What is installed: a package by its definition, the values that were given, and where."""
 
-from typing import Literal
+from datetime import timedelta
+from typing import Annotated, Literal
+from weakref import WeakValueDictionary
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from temporal_plans.domain.packages.nesting import NESTED_LIMIT, Digest
 from temporal_plans.domain.packages.package import Operator, Package
 from temporal_plans.domain.packages.parameters import Parameter
 from temporal_plans.domain.packages.plans import PackagePlan
 from temporal_plans.domain.packages.value import ENTRIES_LIMIT
-from temporal_plans.domain.values.model import CompactValue, Name
+from temporal_plans.domain.values.model import CompactValue, Duration, Name
 
 DEFINITION_LIMIT = 400_000
 """Characters of a definition as JSON: an owner's whole state has to fit into one payload."""
 
 GIVEN_LIMIT = 200_000
 """Characters of all given values together."""
+
+LOOK_INTERVAL_MINIMUM = timedelta(seconds=1)
 
 
 class PackageDefinition(CompactValue):
@@ -49,6 +53,23 @@ class PackageDefinition(CompactValue):
         return {one.name: one for one in self.parameters}
 
 
+_definitions: WeakValueDictionary[str, PackageDefinition] = WeakValueDictionary()
+
+
+def _shared(definition: PackageDefinition) -> PackageDefinition:
+    """Return the equal definition that is in memory already, or this one: a worker may have
+    hundreds of instances of a package, and two hundred parameters take 230 kB."""
+    known = _definitions.get(definition.content)
+    if known is not None and known == definition:
+        return known
+    _definitions[definition.content] = definition
+    return definition
+
+
+SharedDefinition = Annotated[PackageDefinition, AfterValidator(_shared)]
+"""A definition that all values with an equal one have in common."""
+
+
 def definition_of(package: Package, content: str) -> PackageDefinition:
     """Return the definition of a package whose digest is ``content``."""
     return PackageDefinition(
@@ -63,16 +84,19 @@ def definition_of(package: Package, content: str) -> PackageDefinition:
 
 
 class Switches(CompactValue):
-    """Where an instance keeps to what its package was written for, although there is a better rule.
+    """Settings of an instance: most say where it keeps to what its package was written for,
+    although there is a better rule.
 
     ``absent_strategy``: what a plan or phase without a strategy has; ``failed_cleanup``: whether an
     uninstall waits for help, or ends, when the plan ``cleanup`` failed; ``unknown_parameters``: a
-    given value of a parameter that the package lacks is refused, or left out.
+    given value of a parameter that the package lacks is refused, or left out; ``look_interval``:
+    the time between looks at the objects while no plan runs, None for that of the workers.
     """
 
     absent_strategy: Literal["parallel", "serial"] = "parallel"
     failed_cleanup: Literal["block", "end"] = "block"
     unknown_parameters: Literal["refuse", "ignore"] = "refuse"
+    look_interval: Annotated[Duration, Field(ge=LOOK_INTERVAL_MINIMUM)] | None = None
 
 
 class Installation(CompactValue):
@@ -83,7 +107,7 @@ class Installation(CompactValue):
     reference. No parameter is in both. ``create_namespace``: a plan creates it where it lacks.
     """
 
-    package: PackageDefinition
+    package: SharedDefinition
     instance: Name
     cluster: Name
     namespace: Name

@@ -34,7 +34,9 @@ class ObjectCause(StrEnum):
     NAMESPACE_DELETED = "namespace-being-deleted"
     NO_NAMESPACE = "no-namespace"
     IMMUTABLE = "immutable-field"
+    INVALID = "invalid"
     UNREACHABLE = "cluster-unreachable"
+    SERVER = "server-error"
     OTHER = "other"
 
 
@@ -53,13 +55,14 @@ def cause_of_report(report: ObjectReport) -> ObjectExplanation | None:
     subject, reason = str(report.ref), report.reason
     match report.state:
         case ObjectState.FOREIGN:
-            fix = "uninstall the one or the other, or rename the object in the template"
-            return _explained(ObjectCause.FOREIGN, f"{subject}: {reason}", fix)
+            return _explained(ObjectCause.FOREIGN, f"{subject}: {reason}", _FOREIGN_FIX)
         case ObjectState.MISSING:
+            if (known := cause_of_refusal(reason)) is not None:
+                return known.but(text=f"{subject}: {reason}")
             fix = "if it should be there, `start deploy` applies it again"
             return _explained(ObjectCause.MISSING, f"{subject}: {reason}", fix)
         case _:
-            return _of_trouble(report)
+            return _with_changes(report, _of_trouble(report))
 
 
 def cause_of_refusal(text: str) -> ObjectExplanation | None:
@@ -70,21 +73,43 @@ def cause_of_refusal(text: str) -> ObjectExplanation | None:
     return None
 
 
+def cause_of_reason(text: str) -> ObjectExplanation | None:
+    """Return what the reason of a step means, which is about an object that it applied or could not
+    apply; None for one that is not known."""
+    for cause, pattern, fix in (*_STEPS, *_PODS):
+        if pattern.search(text):
+            return _explained(cause, text, fix)
+    return cause_of_refusal(text)
+
+
 def _of_changes(report: ObjectReport) -> ObjectExplanation | None:
     if not report.changes:
         return None
+    text = f"{report.ref}: {_changes(report)}"
+    return _explained(ObjectCause.CHANGED, text, _CHANGED_FIX)
+
+
+def _with_changes(report: ObjectReport, trouble: ObjectExplanation) -> ObjectExplanation:
+    """What others changed may be why it is not healthy: the cause, unless a better is known."""
+    if not report.changes:
+        return trouble
+    text = f"{trouble.text}; {_changes(report)}"
+    if trouble.cause is ObjectCause.OTHER:
+        return _explained(ObjectCause.CHANGED, text, _CHANGED_FIX)
+    return trouble.but(text=text)
+
+
+def _changes(report: ObjectReport) -> str:
     fields = listed([str(one) for one in report.changes], 3)
-    text = f"{report.ref}: others have changed it since it was applied: {fields}"
-    fix = "write the change into the package or a parameter, or `start deploy` to undo it"
-    return _explained(ObjectCause.CHANGED, text, fix)
+    return f"others have changed it since it was applied: {fields}"
 
 
 def _of_trouble(report: ObjectReport) -> ObjectExplanation:
     """Pods say more than the objects that want them, and events more than a count of replicas."""
     if report.ref.kind == "Job" and report.state is ObjectState.FAILED:
         last = f": {report.pods[0]}" if report.pods else ""
-        fix = "read the logs of its pod, correct the cause, then `restart` the step"
-        return _explained(ObjectCause.JOB_FAILED, f"{report.ref}: {report.reason}{last}", fix)
+        text = f"{report.ref}: {report.reason}{last}"
+        return _explained(ObjectCause.JOB_FAILED, text, _JOB_FAILED_FIX)
     for cause, pattern, fix in _PODS:
         if line := _first(report.pods, pattern):
             return _explained(cause, f"{report.ref}: {report.reason}: {line}", fix)
@@ -114,6 +139,16 @@ _Row = tuple[ObjectCause, re.Pattern[str], str]
 def _rows(*rows: tuple[ObjectCause, str, str]) -> Sequence[_Row]:
     return [(cause, re.compile(pattern), fix) for cause, pattern, fix in rows]
 
+
+_CHANGED_FIX = "write the change into the package or a parameter, or `start deploy` to undo it"
+_JOB_FAILED_FIX = "read the logs of its pod, correct the cause, then `restart` the step"
+_FOREIGN_FIX = "uninstall the one or the other, or rename the object in the template"
+
+_STEPS = _rows(
+    (ObjectCause.JOB_FAILED, r"the Job failed", _JOB_FAILED_FIX),
+    (ObjectCause.FOREIGN, r"it (belongs to the instance|is controlled by) ", _FOREIGN_FIX),
+)
+"""Reasons that only steps have as texts."""
 
 _PODS = _rows(
     (
@@ -187,9 +222,19 @@ _REFUSALS = _rows(
         "give the object another name in the template, or delete it; then `restart` the step",
     ),
     (
+        ObjectCause.INVALID,
+        r'" is invalid: |failed to create typed patch object|failed to convert new object',
+        "correct the template, or the parameter that it shows, and deploy it again",
+    ),
+    (
         ObjectCause.UNREACHABLE,
-        r"the API server (can't be reached|did not answer)",
+        r"the API server (can't be reached|did not answer)|answer of the API server can't be read",
         "see that the cluster is up and the worker reaches it; it is tried again by itself",
+    ),
+    (
+        ObjectCause.SERVER,
+        r"\((429|5\d\d)\)",
+        "look at the API server, its load, and what is before it; it is tried again by itself",
     ),
 )
 """What the API server says: the first that fits; the reason of a quota is forbidden, too."""

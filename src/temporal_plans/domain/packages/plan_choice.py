@@ -45,14 +45,16 @@ def for_parameters(package: PackageDefinition, changed: Iterable[ParameterChange
         return PlanChoice(faults=faults)
     if triggers:
         (plan, names), *_ = triggers.items()
-        why = f"{_parameters(names)} {_verb(names, 'trigger')} it"
+        verb = "triggers" if len(names) == 1 else "trigger"
+        why = f"{_parameters(names)} {verb} it"
         return PlanChoice(plan, why, tuple(_without_effect(plan, silent)))
     plan = next((name for name in (UPDATE, DEPLOY) if name in package.plans), "")
     if not plan:
         problem = f"there is no plan for them: the package has neither {UPDATE} nor {DEPLOY}"
         return _refused(Reason(field="parameters", problem=problem))
     other = "" if plan == UPDATE else f", and the package has no plan {UPDATE}"
-    return PlanChoice(plan, f"{_parameters(silent)} {_verb(silent, 'name')} no plan{other}")
+    have = "has" if len(silent) == 1 else "have"
+    return PlanChoice(plan, f"{_parameters(silent)} {have} no trigger{other}")
 
 
 def for_version(
@@ -112,7 +114,7 @@ def _trigger_faults(
 
 def _without_effect(plan: str, names: Sequence[str]) -> Iterable[Reason]:
     for name in names:
-        problem = f"names no plan: it takes effect where plan {plan}, or a later one, renders it"
+        problem = f"has no trigger: it takes effect where plan {plan}, or a later one, renders it"
         fix = "start the plan that renders it afterwards"
         yield Reason(field=f"parameters.{name}", problem=problem, fix=fix)
 
@@ -120,10 +122,6 @@ def _without_effect(plan: str, names: Sequence[str]) -> Iterable[Reason]:
 def _parameters(names: Sequence[str]) -> str:
     noun = "parameter" if len(names) == 1 else "parameters"
     return f"{noun} {listed(names, NAMES_LISTED)}"
-
-
-def _verb(names: Sequence[str], verb: str) -> str:
-    return f"{verb}s" if len(names) == 1 else verb
 
 
 def _refused(reason: Reason) -> PlanChoice:

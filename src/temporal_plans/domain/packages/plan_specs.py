@@ -1,16 +1,19 @@
 """A package's plans as plans of the engine."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from temporal_plans.domain.kinds.approval import ApprovalWork
 from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
+from temporal_plans.domain.kinds.sleep import SleepWork
+from temporal_plans.domain.kinds.work import Work
 from temporal_plans.domain.packages.installation import PackageDefinition, Switches
 from temporal_plans.domain.packages.parameters import Parameter
 from temporal_plans.domain.packages.plans import PackagePhase, PackagePlan, PackageStep
 from temporal_plans.domain.plans import plan_check
 from temporal_plans.domain.plans.parameters import NAME
 from temporal_plans.domain.plans.plan import ParameterSpec, PhaseSpec, PlanSpec, StepSpec
-from temporal_plans.domain.plans.strategies import NAMES
+from temporal_plans.domain.plans.strategies import NAMES, keeping_dependencies
 from temporal_plans.domain.plans.strategies.spec import StrategySpec
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason
@@ -53,11 +56,20 @@ def plan_faults(package: PackageDefinition, switches: Switches) -> Iterator[Reas
                 fix = suggestion(other, package.plans)
                 yield Reason(field=field, problem="names no plan", value=other, fix=fix)
         for phase, step in package.plans[name].steps():
+            path = f"plans.{name}.phases.{phase.name}.steps.{step.name}"
+            if step.is_ambiguous:
+                yield ambiguous(path)
             for task in step.tasks:
                 if task not in tasks:
-                    field = f"plans.{name}.phases.{phase.name}.steps.{step.name}.tasks"
+                    field = f"{path}.tasks"
                     fix = suggestion(task, tasks)
                     yield Reason(field=field, problem="names no task", value=task, fix=fix)
+
+
+def ambiguous(path: str) -> Reason:
+    """Return the reason against a step that is to do several things."""
+    fix = "make steps of it, one after the other"
+    return Reason(field=path, problem="has more than one of tasks, approval and sleep", fix=fix)
 
 
 def _plan(
@@ -65,7 +77,7 @@ def _plan(
 ) -> PlanSpec:
     return PlanSpec(
         name=name,
-        strategy=plan.strategy or StrategySpec(name=absent),
+        strategy=_strategy(plan.strategy, absent, plan.phases),
         parameters=parameters,
         on_error=plan.on_error,
         reentrant=plan.reentrant,
@@ -76,9 +88,19 @@ def _plan(
 def _phase(phase: PackagePhase, absent: str) -> PhaseSpec:
     return PhaseSpec(
         name=phase.name,
-        strategy=phase.strategy or StrategySpec(name=absent),
+        strategy=_strategy(phase.strategy, absent, phase.steps),
+        depends_on=phase.depends_on,
         steps=tuple(_step(step) for step in _by_name(phase.steps)),
     )
+
+
+def _strategy(
+    written: StrategySpec | None, absent: str, children: Sequence[_Child]
+) -> StrategySpec:
+    spec = written or StrategySpec(name=absent)
+    if any(child.depends_on for child in children):
+        return spec.but(name=keeping_dependencies(spec.name))
+    return spec
 
 
 def _by_name(children: Iterable[_Child]) -> Iterable[_Child]:
@@ -90,4 +112,12 @@ def _by_name(children: Iterable[_Child]) -> Iterable[_Child]:
 
 
 def _step(step: PackageStep) -> StepSpec:
-    return StepSpec(name=step.name, work=PackageTasksWork(tasks=step.tasks))
+    return StepSpec(name=step.name, work=_work(step), depends_on=step.depends_on)
+
+
+def _work(step: PackageStep) -> Work:
+    if step.approval is not None:
+        return ApprovalWork(message=step.approval)
+    if step.sleep is not None:
+        return SleepWork(duration=step.sleep)
+    return PackageTasksWork(tasks=step.tasks)

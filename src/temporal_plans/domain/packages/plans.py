@@ -13,6 +13,7 @@ from temporal_plans.domain.packages.value import (
     as_text,
 )
 from temporal_plans.domain.plans.strategies.spec import StrategySpec
+from temporal_plans.domain.values.model import Duration
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Refusal, RefusedError
 
@@ -54,13 +55,51 @@ class _Named(Protocol):
 _Entry = TypeVar("_Entry", bound=_Named)
 
 
+def _question(value: object) -> object:
+    return "" if value is True else as_text(value)
+
+
+DependsOn = Annotated[
+    tuple[Text, ...],
+    Field(
+        max_length=ENTRIES_LIMIT,
+        validation_alias=AliasChoices("dependsOn", "depends-on"),
+        description="Siblings that must be complete first. Under `parallel` its parent gets the"
+        " strategy `dependency`.",
+    ),
+]
+
+
 class PackageStep(PackageValue):
-    """A step: tasks that are executed together."""
+    """A step: tasks that are executed together, or a wait."""
 
     name: Text = Field(description="Its name.")
     tasks: tuple[Text, ...] = Field(
         max_length=ENTRIES_LIMIT, default=(), description="The names of its tasks."
     )
+    approval: Annotated[
+        str | None,
+        BeforeValidator(_question),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"const": True}]}),
+    ] = Field(
+        default=None,
+        description="A question, or `true`: in place of tasks, the step waits until a person"
+        " continues it.",
+    )
+    sleep: Duration | None = Field(
+        default=None, description="In place of tasks, the step waits for this long."
+    )
+    depends_on: DependsOn = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is to do something else than tasks."""
+        return self.approval is not None or self.sleep is not None
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether it is to do several things."""
+        return sum([bool(self.tasks), self.approval is not None, self.sleep is not None]) > 1
 
 
 class PackagePhase(PackageValue):
@@ -75,6 +114,7 @@ class PackagePhase(PackageValue):
     steps: tuple[PackageStep, ...] = Field(
         max_length=ENTRIES_LIMIT, default=(), description="Its steps."
     )
+    depends_on: DependsOn = ()
 
     def step(self, name: str) -> PackageStep:
         """Return the step of this name. Raises RefusedError with names that resemble it."""

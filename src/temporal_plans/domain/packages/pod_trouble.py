@@ -19,11 +19,14 @@ def troubles(pods: Iterable[Manifest]) -> tuple[str, ...]:
     """Return a line for each of the first pods in trouble: ``Pod web-1: main: CrashLoopBackOff
     (exit code 1, 5 restarts)``. One that only waits for its containers is named last."""
     found = [(name_of(pod), _trouble(pod)) for pod in pods]
-    lines = [
-        (text.endswith(tuple(_STARTING)), f"Pod {name}: {text}") for name, text in found if text
-    ]
+    lines = [(only_starts(text), f"Pod {name}: {text}") for name, text in found if text]
     lines.sort()
     return tuple(shortened(line, NOTE_LIMIT) for _, line in lines[:NOTES_LIMIT])
+
+
+def only_starts(line: str) -> bool:
+    """Return whether all that a line says is that the pod waits for its containers."""
+    return line.endswith(tuple(_STARTING))
 
 
 def _trouble(pod: Manifest) -> str:

@@ -7,6 +7,7 @@ applied before it is deleted, because the controller that its finalizers wait fo
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from temporal_plans.domain.packages.belonging import other_namespace
 from temporal_plans.domain.packages.enhancement import INSTANCE_LABEL
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.manifests import Manifest, entries, part
@@ -52,9 +53,10 @@ def is_custom(ref: ObjectRef) -> bool:
     return ref.key[0] not in _BUILT_IN_GROUPS
 
 
-def belongs_to(live: Manifest, instance: str) -> bool:
-    """Return whether an object still has the label of the instance."""
-    return part(live, "metadata", "labels").get(INSTANCE_LABEL) == instance
+def belongs_to(live: Manifest, instance: str, namespace: str) -> bool:
+    """Return whether an object still has the label of the instance, which is in a namespace."""
+    labels = part(live, "metadata", "labels")
+    return labels.get(INSTANCE_LABEL) == instance and not other_namespace(live, namespace)
 
 
 def why_left(live: Manifest) -> str:

@@ -10,6 +10,7 @@ from temporal_plans.domain.packages.installation import (
     PackageDefinition,
     Switches,
 )
+from temporal_plans.domain.packages.object_names import object_name_fault
 from temporal_plans.domain.packages.parameter_changes import (
     Values,
     faults_of_values,
@@ -27,6 +28,8 @@ from temporal_plans.domain.packages.plan_choice import (
 from temporal_plans.domain.packages.plan_specs import plan_faults
 from temporal_plans.domain.packages.versions import is_lower
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal
+
+NOTHING_DIFFERS = "nothing differs from what is installed"
 
 
 class Resolved(NamedTuple):
@@ -62,7 +65,8 @@ def resolve(
         return Refusal(code=Code.CONFIGURATION, reasons=tuple(faults))
     warnings = (*choice.warnings, *(unknown if ignored else ()), *_doubts(before, package))
     after = _installation(before, request, package, values, switches)
-    return Resolved(after, _change(before, package, changes, choice, warnings))
+    resets = before is not None and before.switches != switches
+    return Resolved(after, _change(before, package, changes, choice, warnings, resets))
 
 
 def _is_unknown(reason: Reason, package: PackageDefinition) -> bool:
@@ -123,6 +127,9 @@ def _place_faults(before: Installation | None, request: ChangeRequest) -> Iterat
         if before is None:
             if not asked:
                 yield Reason(field=field, problem="is missing", fix=f"name the {field}")
+            elif field != "cluster" and (fault := object_name_fault(asked)):
+                fix = "write lower-case letters, digits and '-'"
+                yield Reason(field=field, problem=fault, value=asked, fix=fix)
         elif asked and asked != (now := getattr(before, field)):
             problem = f"can't change from {now}: objects stay where they are"
             fix = "uninstall first, or install the package under another name"
@@ -165,7 +172,9 @@ def _change(
     changes: tuple[ParameterChange, ...],
     choice: PlanChoice,
     warnings: tuple[Reason, ...],
+    resets: bool,
 ) -> Change:
+    """``resets``: its settings differ."""
     if before is None:
         cause = Cause.INSTALLATION
     elif before.package.content != package.content:
@@ -175,7 +184,7 @@ def _change(
     return Change(
         cause=cause,
         plan=choice.plan,
-        why=choice.why or "nothing differs from what is installed",
+        why=choice.why or ("only settings differ" if resets else NOTHING_DIFFERS),
         version_before=before.package.version if before else "",
         version=package.version,
         parameters=changes,

@@ -27,6 +27,9 @@ def package_schema() -> _Schema:
     options = [{"$ref": f"#/$defs/{name}"} for name in (*names, "CustomTask")]
     kinds["Operator"]["properties"]["tasks"]["items"] = {"anyOf": options}
     kinds["PackagePlan"]["properties"] |= _plan_keys(kinds["PackagePlan"]["properties"])
+    for parent in ("PackagePhase", "PackageStep"):
+        fields = kinds[parent]["properties"]
+        fields["depends-on"] = fields["dependsOn"]
     value = kinds["Parameter"]["properties"]
     value["default"] = {"description": value["default"]["description"]}
     value["enum"] = {"description": value["enum"]["description"], "type": "array"}

@@ -18,7 +18,8 @@ GROUP = "tests.example"
 class FakeServer:
     """``refusals`` are answers by the name of an object: status, reason, message. ``printed`` are
     the messages that a command in a pod sends, each the number of its stream and its content; a
-    text is sent as one, and None keeps the connection open."""
+    text is sent as one, and None keeps the connection open. Paths with ``lost_paths`` in them are
+    answered as by a proxy that knows none."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Object] = {}
@@ -28,12 +29,15 @@ class FakeServer:
         self.printed: list[bytes | str | None] = []
         self.things_are_defined = False
         self.stalls = False
+        self.lost_paths = ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         path = request.path
         if self.stalls:
             await asyncio.Event().wait()
+        if self.lost_paths and self.lost_paths in path:
+            return web.Response(status=404, text="<html>", content_type="text/html")
         if (found := self._discovered(path)) is not None:
             return web.json_response(found)
         self.requests.append(f"{request.method} {request.path_qs}")

@@ -84,6 +84,56 @@ async def test_a_kind_is_looked_up_again(server: FakeServer, cluster: Cluster) -
     assert await cluster.apply(thing()) == thing()
 
 
+@pytest.mark.parametrize("name", ["..", ".", "../../default", "a?dryRun=All", "%2e%2e"])
+@pytest.mark.parametrize("field", ["name", "namespace"])
+async def test_a_name_that_would_change_the_path_is_sent_in_no_request(
+    server: FakeServer, cluster: Cluster, name: str, field: str
+) -> None:
+    hostile = settings()
+    hostile["metadata"][field] = name
+    assert await cluster.get(hostile) is None
+    assert not await cluster.delete(hostile)
+    for refused in (cluster.apply(hostile), cluster.create(hostile), cluster.merge(hostile, {})):
+        with pytest.raises(ClusterError, match="a name must not"):
+            await refused
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("lost", ["/namespaces/", "/"])
+async def test_an_object_is_not_gone_because_a_proxy_knows_no_path(
+    server: FakeServer, cluster: Cluster, lost: str
+) -> None:
+    await cluster.apply(settings())
+    server.lost_paths = lost
+    for asked in (cluster.get, cluster.delete, cluster.apply):
+        with pytest.raises(ClusterError, match="can't be reached: something before it") as refused:
+            await asked(settings())
+        assert refused.value.passing
+    server.lost_paths = ""
+    assert await cluster.get(settings()) is not None
+
+
+async def test_a_kind_whose_definition_was_deleted_is_unknown_again(
+    server: FakeServer, cluster: Cluster
+) -> None:
+    server.things_are_defined = True
+    await cluster.apply(thing())
+    server.things_are_defined, server.lost_paths = False, f"/{GROUP}/"
+    assert await cluster.get(thing()) is None
+    assert await cluster.namespaced(thing()) is None
+    with pytest.raises(ClusterError, match="the cluster has no such kind"):
+        await cluster.apply(thing())
+
+
+async def test_a_connection_through_a_proxy_that_knows_no_path(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (server, kubeconfig):
+        server.lost_paths = "/"
+        with pytest.raises(ClusterError, match="something before it answered") as refused:
+            async with connected(kubeconfig):
+                pass
+        assert refused.value.passing
+
+
 async def test_objects_are_applied_in_order_up_to_a_refusal(
     server: FakeServer, cluster: Cluster
 ) -> None:

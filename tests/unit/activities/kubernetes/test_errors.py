@@ -87,6 +87,18 @@ def _page(status: int, body: bytes | None) -> ApiException:
             "Job it: failed calling webhook x (500)",
             id="webhook",
         ),
+        pytest.param(
+            _answer(500, "InternalError", 'x: expected string, got &value.value{"a":"content"}'),
+            True,
+            "Job it: x: expected string, got a value of another type (500)",
+            id="printed-value",
+        ),
+        pytest.param(
+            _page(404, b"404 page not found"),
+            False,
+            "Job it: the cluster has no such kind",
+            id="no-path",
+        ),
         pytest.param(_page(502, b"<html>"), True, "Job it: Bad Gateway (502)", id="proxy"),
         pytest.param(_page(403, None), False, "Job it: Bad Gateway (403)", id="nothing-said"),
         pytest.param(_page(503, b"[]"), True, "Job it: Bad Gateway (503)", id="no-status"),
@@ -98,6 +110,13 @@ def _page(status: int, body: bytes | None) -> ApiException:
             True,
             "Job it: the API server can't be reached: refused",
             id="unreachable",
+        ),
+        pytest.param(
+            json.JSONDecodeError("Unterminated string", '{"a', 1),
+            True,
+            "Job it: the answer of the API server can't be read: Unterminated string: line 1 "
+            "column 2 (char 1)",
+            id="cut",
         ),
         pytest.param(
             TimeoutError(),

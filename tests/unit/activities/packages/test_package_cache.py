@@ -1,5 +1,7 @@
 """Packages of a worker."""
 
+import asyncio
+
 import pytest
 
 from builders.packages import package_files
@@ -25,6 +27,35 @@ async def test_a_package_is_read_once() -> None:
     assert first.name == "web"
     assert await cache.get("a") is first
     assert contents.asked == ["a"]
+
+
+async def test_the_packages_used_last_are_kept() -> None:
+    data = write_archive(package_files())
+    contents = Contents(a=data, b=data, c=data)
+    cache = PackageCache(contents, limit=2 * len(data))
+    for digest in "abacab":
+        await cache.get(digest)
+    assert contents.asked == [*"abcb"]
+
+
+async def test_a_package_above_the_limit_is_kept_alone() -> None:
+    data = write_archive(package_files())
+    contents = Contents(a=data, b=data)
+    cache = PackageCache(contents, limit=1)
+    for digest in "aabba":
+        await cache.get(digest)
+    assert contents.asked == [*"aba"]
+
+
+async def test_calls_at_once_count_a_package_once() -> None:
+    data = write_archive(package_files())
+    contents = Contents(a=data, b=data)
+    cache = PackageCache(contents, limit=2 * len(data))
+    await asyncio.gather(*(cache.get("a") for _ in range(3)))
+    await cache.get("b")
+    contents.asked.clear()
+    await cache.get("a")
+    assert contents.asked == []
 
 
 @pytest.mark.parametrize("data", [b"", b"none", write_archive({"x": b""})])

@@ -54,6 +54,7 @@ def secret(**more: object) -> dict[str, object]:
         (f"data: {base64.b64encode(b'value-of-parameter').decode()}", "data: *****"),
         ("data: texted and kept true", "data: ***** and kept true"),
         ("data: decoded or ZGVjb2RlZA==", "data: ***** or *****"),
+        ("data: nested and listed", "data: ***** and *****"),
     ],
 )
 def test_values_are_hidden(text: str, shown: str) -> None:
@@ -61,6 +62,7 @@ def test_values_are_hidden(text: str, shown: str) -> None:
     hidden.add_values(["value-of-parameter"])
     data = {"a": base64.b64encode(b"decoded").decode(), "b": "%%%%", "c": 5}
     hidden.add_objects([secret(stringData={"a": "texted", "b": "1"}, data=data)])
+    hidden.add_objects([secret(stringData={"a": {"b": "nested", "c": ["listed"]}})])
     hidden.add_objects([{**secret(data={"a": "kept"}), "kind": "ConfigMap"}, secret(data=None)])
     assert hidden.hide(text) == shown
 

@@ -138,6 +138,7 @@ TABLE = (
     Row(13, BY_CONFLICTS, now(busy("guard")), change(M="x"), Begun("monitor")),
     Row(14, KEPT, RUNS, change(NEWER), Code.IN_USE, "stop plan deploy"),
     Row(14, KEPT, now(busy("monitor")), change(NEWER), Code.IN_USE, "stop plan monitor"),
+    Row(14, BY_REENTRANT, now(busy("restore")), change(NEWER), Code.IN_USE, "restore by force"),
     # 15: no request can name a version and a plan (test_a_change_names_no_plan)
     Row(15, KEPT, IDLE, change(NEWER), Begun("update")),
     Row(16, KEPT, IDLE, change(NEWER, B="x"), Code.CONFIGURATION, "starts plan backup"),
@@ -180,7 +181,7 @@ TABLE = (
 def test_every_row_of_the_decision_table_is_here() -> None:
     assert list(dict.fromkeys(row.number for row in TABLE)) == list(range(27))
     changed = {row.number for row in TABLE if row.note.startswith("changed")}
-    assert changed == {13, 17, 18, 22, 25}
+    assert changed == {13, 14, 17, 18, 22, 25}
     assert {row.number for row in TABLE if row.note == NOT_APPLICABLE} == {0, 1, 24}
 
 

@@ -5,6 +5,7 @@ import pytest
 from temporal_plans.domain.packages.artefacts import artefacts, object_name
 from temporal_plans.domain.packages.package import Operator, Package
 from temporal_plans.domain.packages.plans import PackagePhase, PackagePlan, PackageStep
+from temporal_plans.domain.packages.tasks import AnyTask
 from temporal_plans.domain.packages.tasks.dummy import DummyTask
 from temporal_plans.domain.packages.tasks.pipe import PipeFile, PipeTask
 
@@ -75,6 +76,31 @@ def test_keys_of_the_active_plan_then_of_deploy_then_of_the_others(
     active: str, names: dict[str, str]
 ) -> None:
     assert artefacts(PACKAGE, active, "inst") == names
+
+
+ARTEFACT = "inst.deploy.main.first"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "keys"),
+    [
+        pytest.param((), {}, id="no-tasks"),
+        pytest.param((DummyTask(name="wait"),), {}, id="no-pipe-tasks"),
+        pytest.param((pipe_task("one", "k"),), {"k": f"{ARTEFACT}.one.k"}, id="one"),
+        pytest.param(
+            (pipe_task("one", "k"), DummyTask(name="wait"), pipe_task("two", "l", "m")),
+            {
+                name: f"{ARTEFACT}.{task}.{name}"
+                for task, name in (("one", "k"), ("two", "l"), ("two", "m"))
+            },
+            id="two",
+        ),
+    ],
+)
+def test_keys_of_a_plan(tasks: tuple[AnyTask, ...], keys: dict[str, str]) -> None:
+    steps = plan("main", first=tuple(task.name for task in tasks))
+    package = Package(operator=Operator(name="op", tasks=tasks, plans={"deploy": steps}))
+    assert artefacts(package, "deploy", "inst") == keys
 
 
 def test_a_plan_that_the_package_does_not_have_has_the_keys_of_the_others() -> None:

@@ -74,7 +74,7 @@ PLACE: dict[str, Any] = {"instance": "shop", "cluster": "east", "namespace": "pr
         pytest.param({}, {}, "", "nothing differs", id="nothing"),
         pytest.param({"A": "2"}, {"A": "2"}, "", "nothing differs", id="the-same"),
         pytest.param({}, {"A": None}, "", "nothing differs", id="unset-what-is-not-given"),
-        pytest.param({}, {"A": "2"}, "update", "parameter A names no plan", id="no-trigger"),
+        pytest.param({}, {"A": "2"}, "update", "parameter A has no trigger", id="no-trigger"),
         pytest.param({}, {"A": "1"}, "update", "A", id="its-default-is-a-change"),
         pytest.param({"A": "2"}, {"A": None}, "update", "A", id="unset"),
         pytest.param({}, {"A": ""}, "update", "A", id="empty-is-a-value"),
@@ -335,6 +335,12 @@ def test_secret_values_are_references_and_masked() -> None:
     assert "not a parameter" in refused(done.installation, secrets={"B": "r"})[0]
 
 
+@pytest.mark.parametrize("field", ["instance", "namespace"])
+def test_a_place_whose_name_no_object_can_have(field: str) -> None:
+    (reason,) = refused(None, PACKAGE, **{**PLACE, field: "../other"})
+    assert reason.startswith(f"{field}: a name must not contain '/'")
+
+
 def test_unknown_parameters_are_left_out_where_the_installation_says_so() -> None:
     lenient = Switches(unknown_parameters="ignore")
     done = accepted(None, PACKAGE, parameters={"AA": "1", "A": "2"}, switches=lenient, **PLACE)
@@ -411,6 +417,11 @@ PLANS_THAT_MAY_NOT_RUN: list[tuple[Mapping[str, Any], str | None]] = [
     ({"phases": [{"name": "a", "steps": []}]}, None),
     ({"phases": [{"name": "a", "steps": [{"name": "s"}]}]}, None),
     ({"strategy": "canary"}, None),
+    (
+        {"phases": [{"name": "a", "steps": [{"name": "s", "approval": "", "sleep": "1s"}]}]},
+        "plans.deploy.phases.a.steps.s",
+    ),
+    ({"phases": [{"name": "a", "dependsOn": ["b"]}]}, "plans.deploy.phases.a.depends-on"),
     ({"strategy": ""}, None),
 ]
 """Keys of a plan, and the field that is refused, if one is."""

@@ -6,7 +6,7 @@ import pytest
 
 from temporal_plans.domain.packages.anchor import anchor, anchor_name, owned
 from temporal_plans.domain.packages.belonging import controlled, foreign
-from temporal_plans.domain.packages.enhancement import Origin, enhanced
+from temporal_plans.domain.packages.enhancement import NAMESPACE_KEY, Origin, enhanced
 from temporal_plans.domain.packages.manifests import part, pod_template_path
 
 ORIGIN = Origin(
@@ -60,7 +60,11 @@ def test_what_the_template_says_is_kept_and_ours_has_precedence() -> None:
 def test_an_object_of_the_cluster_has_no_namespace() -> None:
     manifest = made(kind="Namespace")
     manifest["metadata"]["namespace"] = "here"
-    assert "namespace" not in enhanced(manifest, ORIGIN, namespaced=False)["metadata"]
+    metadata = enhanced(manifest, ORIGIN, namespaced=False)["metadata"]
+    assert "namespace" not in metadata
+    assert metadata["annotations"]["temporal-plans/namespace"] == ORIGIN.namespace
+    inside = enhanced(manifest, ORIGIN, namespaced=True)["metadata"]["annotations"]
+    assert "temporal-plans/namespace" not in inside
 
 
 def test_a_status_is_the_cluster_s() -> None:
@@ -167,6 +171,10 @@ def owner(version: str = "apps/v1", kind: str = "ReplicaSet", name: str = "rs") 
     return {"apiVersion": version, "kind": kind, "name": name, "controller": True}
 
 
+OWN = {"kudo.dev/instance": "one"}
+OF_THE_CLUSTER = {"namespace": None}
+
+
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
@@ -174,6 +182,19 @@ def owner(version: str = "apps/v1", kind: str = "ReplicaSet", name: str = "rs") 
         ({"labels": None, "ownerReferences": None}, None),
         ({"labels": {"kudo.dev/instance": "one"}}, None),
         ({"labels": {"kudo.dev/instance": "two"}}, "it belongs to the instance two"),
+        (
+            {"labels": OWN, "annotations": {NAMESPACE_KEY: "here"}, **OF_THE_CLUSTER},
+            None,
+        ),
+        (
+            {"labels": OWN, "annotations": {NAMESPACE_KEY: "there"}, **OF_THE_CLUSTER},
+            "it belongs to the instance one of namespace there",
+        ),
+        ({"annotations": {NAMESPACE_KEY: "there"}, **OF_THE_CLUSTER}, None),
+        (
+            {"labels": OWN, "annotations": {NAMESPACE_KEY: "there"}, "namespace": "here"},
+            None,
+        ),
         ({"ownerReferences": [{**owner(), "controller": False}]}, None),
         ({"ownerReferences": [owner()]}, "it is controlled by ReplicaSet rs"),
         ({"ownerReferences": [owner("kudo.dev/v1beta1", "Instance", "one")]}, None),
@@ -186,7 +207,7 @@ def owner(version: str = "apps/v1", kind: str = "ReplicaSet", name: str = "rs") 
 def test_an_object_may_belong_to_somebody_else(
     metadata: dict[str, Any], problem: str | None
 ) -> None:
-    found = foreign(live(**metadata), "one")
+    found = foreign(live(**metadata), "one", "here")
     assert (found and found.problem) == problem
     assert found is None or found.fix
 

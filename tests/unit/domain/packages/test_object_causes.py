@@ -7,6 +7,7 @@ import pytest
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.object_causes import (
     ObjectCause,
+    cause_of_reason,
     cause_of_refusal,
     cause_of_report,
 )
@@ -26,6 +27,10 @@ CHANGE = FieldChange(field="spec.replicas", by="kubectl")
     [
         (report(state="healthy", changes=(CHANGE,)), ObjectCause.CHANGED,
          "others have changed it since it was applied: spec.replicas (by kubectl)"),
+        (report(reason="3 of 1 replicas", changes=(CHANGE,)), ObjectCause.CHANGED,
+         "web: 3 of 1 replicas; others have changed it since it was applied: spec.replicas"),
+        (report(reason="it is being deleted", changes=(CHANGE,)), ObjectCause.DELETED,
+         "it is being deleted; others have changed it"),
         (report(state="foreign", reason="it belongs to the instance db"), ObjectCause.FOREIGN,
          "Deployment web: it belongs to the instance db"),
         (report(state="missing", reason="gone"), ObjectCause.MISSING, "Deployment web: gone"),
@@ -87,6 +92,10 @@ def test_a_healthy_object_that_nobody_changed_has_no_cause() -> None:
         ("StatefulSet x: updates to statefulset spec for fields other than 'replicas' (422)",
          ObjectCause.IMMUTABLE),
         ("ConfigMap x: the API server can't be reached: no route", ObjectCause.UNREACHABLE),
+        ('ConfigMap x: ConfigMap "x" is invalid: metadata.labels: Invalid value (422)',
+         ObjectCause.INVALID),
+        ("ConfigMap x: Too Many Requests (429)", ObjectCause.SERVER),
+        ("ConfigMap x: Bad Gateway (502)", ObjectCause.SERVER),
     ],
     ids=lambda value: value.value if isinstance(value, ObjectCause) else "",
 )  # fmt: skip
@@ -95,6 +104,40 @@ def test_causes_of_refusals(text: str, cause: ObjectCause) -> None:
     assert found is not None
     assert (found.cause, found.text) == (cause, text)
     assert found.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("step app is in error: deploy.main.app.app: Job once: the Job failed: BackoffLimit",
+         ObjectCause.JOB_FAILED),
+        ("step app is in error: ConfigMap x: it belongs to the instance db; give it another name",
+         ObjectCause.FOREIGN),
+        ("step app has started: Deployment x: 0 of 1 replicas are available: Pod a: main: "
+         "CrashLoopBackOff (exit code 1)", ObjectCause.CRASHES),
+        ("step app failed and is retried later: Secret x: forbidden: exceeded quota: full (403)",
+         ObjectCause.QUOTA),
+        ("step app failed and is retried later: Namespace x is being deleted",
+         ObjectCause.NAMESPACE_DELETED),
+    ],
+    ids=lambda value: value.value if isinstance(value, ObjectCause) else "",
+)  # fmt: skip
+def test_causes_of_reasons_of_steps(text: str, cause: ObjectCause) -> None:
+    found = cause_of_reason(text)
+    assert found is not None
+    assert (found.cause, found.text) == (cause, text)
+    assert found.fix
+
+
+def test_a_step_that_waits_for_its_strategy_has_no_cause() -> None:
+    assert cause_of_reason("step b waits for a") is None
+
+
+def test_an_object_that_is_missing_with_its_kind_or_its_namespace() -> None:
+    gone = report(state="missing", reason="the cluster has no such kind in tests.example/v1")
+    lost = report(state="missing", reason='namespaces "here" not found')
+    causes = [found.cause for one in (gone, lost) if (found := cause_of_report(one))]
+    assert causes == [ObjectCause.NO_KIND, ObjectCause.NO_NAMESPACE]
 
 
 def test_an_unknown_refusal_has_no_cause() -> None:

@@ -1,8 +1,11 @@
 """Plans of packages as plans of the engine."""
 
+from datetime import timedelta
 from typing import Any
 
+from temporal_plans.domain.kinds.approval import ApprovalWork
 from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
+from temporal_plans.domain.kinds.sleep import SleepWork
 from temporal_plans.domain.packages.installation import PackageDefinition, Switches
 from temporal_plans.domain.packages.plan_specs import plan_specs
 from temporal_plans.domain.plans.board import PlanBoard
@@ -59,6 +62,29 @@ def test_a_plan_has_its_phases_steps_and_tasks() -> None:
     serial = plan_specs(package, Switches(absent_strategy="serial"))
     assert serial["deploy"].phases[1].strategy.name == "serial"
     assert PlanSpec.model_validate_json(specs["deploy"].model_dump_json()) == specs["deploy"]
+
+
+def test_steps_may_wait_and_depend_on_each_other() -> None:
+    phase = {
+        "name": "main",
+        "steps": [
+            {"name": "ask", "approval": True},
+            {"name": "pause", "sleep": "5m", "dependsOn": ["ask"]},
+            {"name": "copy", "tasks": ["t"], "depends-on": ["pause"]},
+        ],
+    }
+    after = {"name": "after", "strategy": "serial", "dependsOn": ["main"]}
+    package = definition(plans={"deploy": {"phases": [phase, after]}})
+    spec = plan_specs(package, Switches())["deploy"]
+    assert spec.strategy == spec.phases[0].strategy == StrategySpec(name="dependency")
+    assert spec.phases[1].strategy == StrategySpec()
+    assert spec.phases[1].depends_on == ("main",)
+    assert [step.work for step in spec.phases[0].steps] == [
+        ApprovalWork(),
+        SleepWork(duration=timedelta(minutes=5)),
+        PackageTasksWork(tasks=("t",)),
+    ]
+    assert [step.depends_on for step in spec.phases[0].steps] == [(), ("ask",), ("pause",)]
 
 
 def test_plans_and_phases_without_anything_are_complete_at_once() -> None:

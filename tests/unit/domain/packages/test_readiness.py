@@ -6,7 +6,7 @@ import pytest
 
 from temporal_plans.domain.owners.exclusion import PlanSituation
 from temporal_plans.domain.packages.inventory import ObjectRef
-from temporal_plans.domain.packages.object_report import ObjectReport, ObjectState
+from temporal_plans.domain.packages.object_report import FieldChange, ObjectReport, ObjectState
 from temporal_plans.domain.packages.readiness import (
     Readiness,
     Ready,
@@ -72,7 +72,8 @@ def test_it_has_the_time_of_its_last_change() -> None:
         (seen("Pod", "a", ObjectState.FOREIGN, "it belongs to b"), "Pod a: it belongs to b"),
         (seen("Job", "j", ObjectState.FAILED, "why"), "Job j: why"),
         (seen("Job", "j", ObjectState.UNHEALTHY, "0 of 1 pods succeeded"), ""),
-        (seen("ConfigMap", "c", ObjectState.MISSING, "it is gone"), ""),
+        (seen("ConfigMap", "c", ObjectState.MISSING, "it is gone"), "ConfigMap c: it is gone"),
+        (seen("Job", "j", ObjectState.MISSING, "its time to live is over"), ""),
         (seen("Service", "s", ObjectState.HEALTHY), ""),
     ],
 )
@@ -80,6 +81,31 @@ def test_objects(report: ObjectReport, message: str) -> None:
     found = readiness([], [report], None, NOW)
     assert found.message == message
     assert found.status is (Ready.FALSE if message else Ready.TRUE)
+
+
+def test_a_failed_look_makes_it_unknown_until_the_next_one() -> None:
+    found = readiness([], [], TRUE, NOW, problem="Unauthorized (401)")
+    assert (found.status, found.reason) == (Ready.UNKNOWN, ReadyReason.RESOURCES_UNKNOWN)
+    assert found.trouble == "readiness unknown: Unauthorized (401)"
+    assert readiness([], [], found, NOW).trouble == ""
+
+
+def test_what_others_changed_is_said_of_a_ready_instance() -> None:
+    changes = [FieldChange(field=f"data.f{number}", by="kubectl") for number in range(9)]
+    report = seen("ConfigMap", "c", ObjectState.HEALTHY).but(changes=tuple(changes))
+    found = readiness([], [report], TRUE, NOW)
+    assert (found.status, found.since) == (Ready.TRUE, EARLIER)
+    assert found.trouble.startswith("changed by others: ConfigMap c (data.f0 (by kubectl), ")
+    assert found.trouble.endswith("and 6 more)")
+
+
+def test_trouble_is_what_plans_do_not_say() -> None:
+    running = readiness([PlanSituation("deploy", Status.IN_PROGRESS)], [DOWN], TRUE, NOW)
+    failed = readiness([PlanSituation("deploy", Status.ERROR)], [DOWN], TRUE, NOW)
+    unseen = readiness([], None, None, NOW)
+    assert [one.trouble for one in (running, failed, unseen)] == ["", "", ""]
+    down = readiness([], [DOWN], TRUE, NOW)
+    assert down.trouble == "not ready: StatefulSet db: 0 of 1 replicas are ready"
 
 
 def test_the_message_is_bounded() -> None:

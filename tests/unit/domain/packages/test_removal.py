@@ -56,7 +56,9 @@ def test_kinds_of_kubernetes_itself(api_version: str, custom: bool) -> None:
     [({"kudo.dev/instance": "web"}, True), ({"kudo.dev/instance": "db"}, False), (None, False)],
 )
 def test_the_label_says_whose_an_object_is(labels: dict[str, str] | None, belongs: bool) -> None:
-    assert belongs_to({"metadata": {"labels": labels}}, "web") is belongs
+    assert belongs_to({"metadata": {"labels": labels}}, "web", "prod") is belongs
+    elsewhere = {"temporal-plans/namespace": "test"}
+    assert not belongs_to({"metadata": {"labels": labels, "annotations": elsewhere}}, "web", "prod")
 
 
 @pytest.mark.parametrize(

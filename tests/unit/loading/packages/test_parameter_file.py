@@ -3,7 +3,7 @@
 import pytest
 
 from temporal_plans.domain.values.refusal import SpecError
-from temporal_plans.loading.packages.parameter_file import parameter_texts
+from temporal_plans.loading.packages.parameter_file import given_texts, parameter_texts
 from temporal_plans.loading.packages.structures import decode
 
 
@@ -25,6 +25,13 @@ from temporal_plans.loading.packages.structures import decode
 )
 def test_values_are_texts(text: str, values: dict[str, str]) -> None:
     assert parameter_texts(text, source="it") == values
+
+
+def test_a_null_of_a_person_is_refused_by_its_name() -> None:
+    assert given_texts("A: ''\nB: 1", source="it") == {"A": "", "B": "1"}
+    with pytest.raises(SpecError, match="B: is null") as refused:
+        given_texts("A: 1\nB:\nC: null", source="it")
+    assert [reason.field for reason in refused.value.reasons] == ["B", "C"]
 
 
 def test_lists_and_mappings_are_yaml() -> None:

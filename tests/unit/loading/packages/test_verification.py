@@ -138,6 +138,36 @@ def test_keys_of_plans(keys: str) -> None:
     assert found(verified(written)) == []
 
 
+@pytest.mark.parametrize(
+    ("steps", "problems"),
+    [
+        ("- {name: ask, approval: is the dump complete?}", []),
+        ("- {name: ask, approval: yes}", []),
+        ("- {name: pause, sleep: 5m}", []),
+        ("- {name: pause, sleep: 2}", []),
+        ("- {name: late, tasks: [app], dependsOn: [app]}", []),
+        ("- {name: late, tasks: [app], depends-on: app}", ["depends-on: must be a list"]),
+        ("- {name: pause, sleep: soon}", ["pause.sleep: must be a duration"]),
+        ("- {name: ask, approval: yes, tasks: [app]}", ["ask: has more than one of tasks"]),
+        ("- {name: ask, approval: yes, sleep: 1s}", ["ask: has more than one of tasks"]),
+        ("- {name: late, tasks: [app], dependsOn: [ap]}", ["names no element of the same parent"]),
+        ("- {name: late, tasks: [app], dependsOn: [late]}", ["late.depends-on: depends on itself"]),
+    ],
+)
+def test_steps_that_wait_and_dependencies(steps: str, problems: list[str]) -> None:
+    texts = [str(one) for one in found(verified(f"{OPERATOR}          {steps}\n"))]
+    assert len(texts) == len(problems), texts
+    assert all(wanted in text for wanted, text in zip(problems, texts, strict=True)), texts
+
+
+def test_a_strategy_that_keeps_no_dependencies() -> None:
+    late = "- {name: late, tasks: [app], dependsOn: [app]}"
+    written = f"{OPERATOR}          {late}\n".replace(
+        "        strategy: serial\n        steps", "        strategy: random\n        steps"
+    )
+    only(verified(written), "error", "the strategy random does not keep this dependency")
+
+
 def test_both_spellings_of_the_keys_of_plans_are_read() -> None:
     def read(keys: str) -> PackagePlan:
         written = OPERATOR.replace("  deploy:\n", f"  deploy:\n    {keys}\n")

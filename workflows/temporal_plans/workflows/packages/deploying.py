@@ -92,6 +92,8 @@ class Deploying(Owner):
             result = self._refused(admitted.refusal)
         elif admitted.plan and admitted.resolved is not None:
             result = self._accept(admitted.resolved, input, source, admitted.superseded)
+        elif admitted.resolved is not None and self._differs_in_settings(admitted.resolved):
+            result = self._reset(admitted.resolved, input, source)
         else:
             result = self._unchanged(input)
         command = Command(by=input.by, reason=input.reason)
@@ -135,6 +137,16 @@ class Deploying(Owner):
         self._configs.prune(set())
         self._input = self._input.but(backoff=input.backoff, change=ChangeRequest())
         self._rejected = ()
+
+    def _differs_in_settings(self, resolved: Resolved) -> bool:
+        return resolved.installation.switches != self._configs.target.installation.switches
+
+    def _reset(self, resolved: Resolved, input: InstanceInput, source: str) -> PackageDeployResult:
+        """Make it the configuration in force: only settings differ, for which no plan runs."""
+        self._install(resolved, input, source)
+        self.changed()
+        outcome = Outcome(result=Result.DONE, message="its settings are changed; no plan runs")
+        return self._answer(outcome, "").but(change=resolved.change)
 
     def _unchanged(self, input: InstanceInput) -> PackageDeployResult:
         """Answer that nothing changed; the first caller gets the answer to the installation."""
@@ -216,6 +228,11 @@ class Deploying(Owner):
         work."""
         return self.admit(request).refusal
 
+    def begins_over(self, start: StartPlan) -> bool:
+        """Every start is a run of its own; a restart is for the run that is open. A schedule, which
+        finds its start by the mark, starts nothing over that another began just now."""
+        return start.verb is Verb.START and not start.mark
+
     def begin_again(self, start: StartPlan) -> PlanBegin:
         """A plan begins from its start, but for the restart of a phase or a step."""
         request = StartRequest(start.plan, start.verb, start)
@@ -223,4 +240,6 @@ class Deploying(Owner):
         begin = super().begin_again(start)
         if start.verb is Verb.RESTART and (start.phase or start.step):
             return begin
-        return begin.but(first=None, arguments=start.parameters)
+        given = " ".join(f"{name}={value}" for name, value in start.parameters.items())
+        what = shortened(f"{begin.what} {given}".strip())
+        return begin.but(first=None, arguments=start.parameters, what=what)

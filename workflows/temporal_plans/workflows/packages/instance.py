@@ -173,12 +173,14 @@ class Instance(Deploying, InventoryMessages, InstanceQueries):
         """Look while no plan is at work, and judge whether the instance is ready."""
         plans = self.plan_situations()
         if self._inventory and all(plan.is_idle for plan in plans):
-            package = installed_package(self.owner_name, self._configs.target.installation)
-            if (due := self._watch.tend(package, now)) is not None:
+            installation = self._configs.target.installation
+            package = installed_package(self.owner_name, installation)
+            interval = installation.switches.look_interval
+            if (due := self._watch.tend(package, now, interval)) is not None:
                 self.alarm.at(due)
-        seen = self._watch.last
-        reports = seen.report.objects if seen and not seen.report.problem else None
-        self._readiness = readiness(plans, reports, self._readiness, now)
+        report = self._watch.last.report if self._watch.last else None
+        reports, problem = (report.objects, report.problem) if report else (None, "")
+        self._readiness = readiness(plans, reports, self._readiness, now, problem=problem)
 
     def may_begin(self, plan: str) -> bool:
         open_plans = [name for name in self.plans.records if self.plans.is_open(name)]

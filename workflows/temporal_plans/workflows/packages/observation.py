@@ -10,12 +10,12 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from temporal_plans.activities.mechanics.failure_text import typed_failure_text
 from temporal_plans.domain.values.text import shortened
+from temporal_plans.messages.addresses import cluster_queue
 from temporal_plans.messages.packages import (
     InstalledPackage,
     LookAtObjects,
     ObjectsReport,
     Observation,
-    cluster_queue,
 )
 from temporal_plans.workflows.mechanics.heartbeat import HEARTBEAT_TIMEOUT
 from temporal_plans.workflows.mechanics.settings import engine_settings
@@ -37,11 +37,15 @@ class ObjectWatch:
         """Look again as soon as no plan runs."""
         self._soon = True
 
-    def tend(self, package: InstalledPackage, now: datetime) -> datetime | None:
-        """Begin a look if one is due; return the time of the next one."""
+    def tend(
+        self, package: InstalledPackage, now: datetime, interval: timedelta | None = None
+    ) -> datetime | None:
+        """Begin a look if one is due; return the time of the next one. ``interval``: the time
+        between looks, None for that of the worker's settings."""
         if self._looking:
             return None
-        due = self.last.at + engine_settings().look_interval if self.last else now
+        interval = interval or engine_settings().look_interval
+        due = self.last.at + interval if self.last else now
         if due > now and not self._soon:
             return due
         self._looking, self._soon = True, False

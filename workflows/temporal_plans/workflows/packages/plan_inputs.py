@@ -14,6 +14,10 @@ from temporal_plans.domain.packages.plan_specs import plan_specs
 from temporal_plans.domain.packages.plans import CLEANUP
 from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.plans.plan import PhaseSpec, PlanSpec, StepSpec
+from temporal_plans.domain.plans.strategies import CANARIES, keeping_dependencies, record_of
+from temporal_plans.domain.plans.strategies.dependency import DEPENDENCY
+from temporal_plans.domain.plans.strategies.record import Dependencies
+from temporal_plans.domain.plans.strategies.serial import SERIAL
 from temporal_plans.domain.plans.strategies.spec import StrategySpec
 from temporal_plans.messages.owners import PlanBegin, PlanRecord
 from temporal_plans.messages.packages import PackageRun, installed_package
@@ -71,6 +75,7 @@ class InstancePlans:
             namespace_manifest=operator.namespace_manifest,
             create_namespace=installation.create_namespace,
             hashes=hashes,
+            installation=workflow.info().first_execution_run_id,
         )
         context = OwnerContext(
             owner=self._name,
@@ -110,10 +115,22 @@ def cleanup_plan(own: PlanSpec | None, removal: Removal) -> PlanSpec:
     work = PackageRemovalWork(volumes=removal.volumes)
     last = PhaseSpec(name=name, depends_on=names, steps=(StepSpec(name="objects", work=work),))
     spec = own or PlanSpec(name=CLEANUP)
-    serial = not phases or spec.strategy.name == StrategySpec().name
+    strategy = _with_a_last_phase(spec.strategy, len(phases))
+    in_order = record_of(strategy.name) is SERIAL
     return spec.but(
-        phases=(*phases, last.but(depends_on=()) if serial else last),
-        strategy=StrategySpec() if serial else StrategySpec(name="dependency"),
+        phases=(*phases, last.but(depends_on=()) if in_order else last),
+        strategy=strategy,
         on_error="stop",
         parameters=None,
     )
+
+
+def _with_a_last_phase(spec: StrategySpec, count: int) -> StrategySpec:
+    """Return a strategy for some phases and one that waits for all of them, without a gate."""
+    if not count:
+        return StrategySpec()
+    record = record_of(spec.name)
+    if record is None or record.dependencies is Dependencies.IGNORED:
+        name = keeping_dependencies(spec.name)
+        spec = spec.but(name=name) if name != spec.name else StrategySpec(name=DEPENDENCY.name)
+    return spec.but(proceeds=min(spec.proceeds, count)) if spec.name in CANARIES else spec

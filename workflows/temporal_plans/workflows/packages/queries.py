@@ -54,6 +54,7 @@ class InstanceQueries(Owner):
             config_id=target.id,
             number=target.number,
             errors=self._rejected,
+            trouble=self._readiness.trouble if self._readiness else "",
             uninstalling=self.uninstalling,
             configs=tuple(config.id for config in self._configs.all),
             plans=(*self.plans.records.values(), *self._never_run()),
@@ -111,7 +112,11 @@ class InstanceQueries(Owner):
         order = LookAtObjects(
             owner=workflow.info().workflow_id, package=package, first=request.first
         )
-        return await look(order)
+        report = await look(order)
+        if not request.first:  # its own notes are older than this answer
+            self._watch.look_soon()
+            self.changed()
+        return report
 
     @workflow.query(name="pods", description="Refused: a package has objects instead.")
     def pods(self) -> None:

@@ -3,12 +3,17 @@
 from collections.abc import Sequence
 
 from temporal_plans.activities.kubernetes.cluster import Object
+from temporal_plans.activities.kubernetes.errors import ClusterError
+from temporal_plans.activities.packages.object_details import details
 from temporal_plans.activities.packages.step_context import StepContext
 from temporal_plans.activities.packages.task_problem import TaskProblem
 from temporal_plans.activities.packages.tasks.execution import DONE, TaskExecution, TaskState
 from temporal_plans.domain.packages.health import HealthState, health
 from temporal_plans.domain.packages.inventory import ObjectRef
 from temporal_plans.domain.packages.tasks.apply import ApplyTask
+
+_DETAILS_INTERVAL = 5
+"""Looks from one at pods and events to the next."""
 
 
 async def apply(task: ApplyTask, context: StepContext) -> TaskExecution:
@@ -35,6 +40,8 @@ class Applied:
         self._context = context
         self._waiting: list[Object] = []
         self._fresh = False
+        self._looks = 0
+        self._details = ""
 
     def add(self, lives: Sequence[Object]) -> None:
         """Add objects as the API server answered."""
@@ -59,7 +66,21 @@ class Applied:
         live, first = unhealthy[0]
         more = f" (and {len(unhealthy) - 1} more)" if len(unhealthy) > 1 else ""
         ref = ObjectRef.of(live)
-        return TaskState(done=False, reason=f"{ref}: {first.reason}{more}", about=ref)
+        reason = f"{ref}: {first.reason}{more}"
+        return TaskState(done=False, reason=reason, about=ref, details=await self._details_of(live))
+
+    async def _details_of(self, live: Object) -> str:
+        """Return what pods and events say, read at some of the looks: not at the first, which is
+        too early for them."""
+        self._looks += 1
+        if self._looks % _DETAILS_INTERVAL == 2 % _DETAILS_INTERVAL:
+            try:
+                self._details = (await details(self._context.cluster, live)).first
+            except ClusterError as error:
+                if error.passing:
+                    raise
+                self._details = ""  # the worker may not read them
+        return self._details
 
     async def _again(self, live: Object) -> Object:
         ref = ObjectRef.of(live)

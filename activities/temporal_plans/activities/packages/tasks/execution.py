@@ -11,12 +11,14 @@ from temporal_plans.domain.packages.inventory import ObjectRef
 
 @dataclass(frozen=True)
 class TaskState:
-    """Whether a task is done, and else what it waits for, with the object in question. ``gone`` are
-    objects that a task that is done has deleted."""
+    """Whether a task is done, and else what it waits for, with the object in question. ``details``
+    are what its pods and events say: another number in them is no news. ``gone`` are objects that
+    a task that is done has deleted."""
 
     done: bool
     reason: str = ""
     about: ObjectRef | None = None
+    details: str = ""
     gone: tuple[ObjectRef, ...] = ()
 
 

@@ -23,6 +23,7 @@ CHECKS: tuple[Check, ...] = (
     Check("deploy", plans.deploy),
     Check("plan-name", plans.names),
     Check("strategy", plans.strategies),
+    Check("dependency", plans.dependencies),
     Check("conflict", plans.conflicts),
     Check("step", plans.tasks),
     Check("pipe-key", plans.pipes),

@@ -1,15 +1,20 @@
 """Checks of plans."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from temporal_plans.domain.packages.checks.subject import Subject
 from temporal_plans.domain.packages.findings import Finding, Severity, error, of, warning
 from temporal_plans.domain.packages.package import OPERATOR_FILE
+from temporal_plans.domain.packages.plan_specs import ambiguous
 from temporal_plans.domain.packages.plans import DEPLOY, PARALLEL, SERIAL, PackagePlan
-from temporal_plans.domain.plans.strategies import NAMES
+from temporal_plans.domain.plans.strategies import NAMES, keeping_dependencies
 from temporal_plans.domain.plans.strategies.spec import StrategySpec
-from temporal_plans.domain.plans.strategy_check import strategy_problems
+from temporal_plans.domain.plans.strategy_check import (
+    Child,
+    dependency_problems,
+    strategy_problems,
+)
 from temporal_plans.domain.values.names import name_fault, suggestion
 
 
@@ -60,6 +65,25 @@ def _strategy(path: str, strategy: StrategySpec | None, children: int) -> Iterat
         yield warning(OPERATOR_FILE, path, f"is missing, and taken for {PARALLEL}", fix=fix)
 
 
+def dependencies(subject: Subject) -> Iterator[Finding]:
+    """Yield an error for each sibling that a phase or a step depends on, and that is not there,
+    makes a circle, or is not waited for by the strategy."""
+    for name, plan in subject.package.operator.plans.items():
+        yield from _dependencies(f"plans.{name}.phases", plan.strategy, plan.phases)
+        for phase in plan.phases:
+            path = f"plans.{name}.phases.{phase.name}.steps"
+            yield from _dependencies(path, phase.strategy, phase.steps)
+
+
+def _dependencies(
+    path: str, strategy: StrategySpec | None, children: Sequence[Child]
+) -> Iterator[Finding]:
+    spec = strategy or StrategySpec(name=PARALLEL)
+    spec = spec.but(name=keeping_dependencies(spec.name))
+    for fault in dependency_problems(spec, children, path):
+        yield of(fault, Severity.ERROR, OPERATOR_FILE)
+
+
 def conflicts(subject: Subject) -> Iterator[Finding]:
     """Yield an error for each plan that is to conflict with a plan that the package lacks."""
     plans = subject.package.operator.plans
@@ -71,13 +95,16 @@ def conflicts(subject: Subject) -> Iterator[Finding]:
 
 
 def tasks(subject: Subject) -> Iterator[Finding]:
-    """Yield an error for each task that a step names and the package lacks, and a warning for each
-    step without tasks."""
+    """Yield an error for each task that a step names and the package lacks, and for each step that
+    is to do several things; a warning for each that does nothing."""
     known = {task.name for task in subject.package.operator.tasks}
     for name, plan in subject.package.operator.plans.items():
         for phase, step in plan.steps():
-            path = f"plans.{name}.phases.{phase.name}.steps.{step.name}.tasks"
-            if not step.tasks:
+            of_step = f"plans.{name}.phases.{phase.name}.steps.{step.name}"
+            path = f"{of_step}.tasks"
+            if step.is_ambiguous:
+                yield of(ambiguous(of_step), Severity.ERROR, OPERATOR_FILE)
+            if not step.tasks and not step.waits:
                 yield warning(OPERATOR_FILE, path, "is empty", fix="name a task, or remove it")
             for task in step.tasks:
                 if task not in known:

@@ -6,12 +6,12 @@ from temporalio import workflow
 
 from temporal_plans.domain.kinds.package_removal import PackageRemovalWork
 from temporal_plans.domain.plans import transitions
+from temporal_plans.messages.addresses import cluster_queue
 from temporal_plans.messages.packages import (
     PackageRun,
     RemovalInput,
     TasksOutcome,
     TasksResult,
-    cluster_queue,
 )
 from temporal_plans.workflows.mechanics.heartbeat import HEARTBEAT_TIMEOUT
 from temporal_plans.workflows.packages.kinds.package_tasks import TASKS_TIMEOUT

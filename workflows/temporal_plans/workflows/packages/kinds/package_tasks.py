@@ -10,6 +10,7 @@ from temporalio import workflow
 from temporal_plans.domain.kinds.package_tasks import PackageTasksWork
 from temporal_plans.domain.plans import transitions
 from temporal_plans.domain.plans.status import Status
+from temporal_plans.messages.addresses import cluster_queue
 from temporal_plans.messages.packages import (
     PackageRun,
     Preparation,
@@ -17,7 +18,6 @@ from temporal_plans.messages.packages import (
     TasksInput,
     TasksOutcome,
     TasksResult,
-    cluster_queue,
 )
 from temporal_plans.messages.plans import OwnerContext
 from temporal_plans.workflows.mechanics.heartbeat import HEARTBEAT_TIMEOUT
@@ -72,6 +72,7 @@ async def _prepared(step: StepAttempt, run: PackageRun) -> bool:
         kubernetes_version=run.kubernetes_version,
         namespace_manifest=run.namespace_manifest,
         create_namespace=run.create_namespace,
+        installation=run.installation,
     )
     found: Preparation = await _of_cluster(step, "prepare_installation", order, Preparation, run)
     if found.problems:

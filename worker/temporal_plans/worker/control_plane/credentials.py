@@ -1,19 +1,23 @@
 """Certificates, tokens and kubeconfigs of a control plane, made in its folder."""
 
 import json
+import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 import trustme
 
-TOKENS = {"admin": "system:masters", "programs": "system:masters", "nobody": "tests"}
-"""Users and the group of each. A token is the user's name with ``-token``: only this machine can
-connect. ``nobody`` may do nothing until a test gives it a role."""
+USERS: Mapping[str, str] = {"admin": "system:masters", "programs": "system:masters"}
+"""Users and the group of each."""
 
 
 class Credentials:
-    """The files in ``folder`` that the programs of a control plane are started with."""
+    """The files in ``folder`` that the programs of a control plane are started with. ``users`` are
+    more users, each with its group, which may do nothing until it is given a role."""
 
-    def __init__(self, folder: Path, server: str) -> None:
+    def __init__(self, folder: Path, server: str, users: Mapping[str, str]) -> None:
+        self._users = {**USERS, **users}
+        self._tokens = {user: secrets.token_hex(16) for user in self._users}
         self.authority = folder / "authority.pem"
         self.certificate = folder / "server.pem"
         self.key = folder / "server.key"
@@ -29,13 +33,15 @@ class Credentials:
         self.certificate.write_bytes(b"".join(blob.bytes() for blob in served.cert_chain_pems))
         self.key.write_bytes(served.private_key_pem.bytes())
         self.key.chmod(0o600)
-        lines = [f'{_token(user)},{user},{user},"{group}"' for user, group in TOKENS.items()]
+        lines = [
+            f'{self._tokens[user]},{user},{user},"{group}"' for user, group in self._users.items()
+        ]
+        self.tokens.touch(0o600)
         self.tokens.write_text("\n".join(lines) + "\n")
-        self.tokens.chmod(0o600)
 
     def kubeconfig(self, user: str) -> Path:
-        """Write the kubeconfig of a user of ``TOKENS`` and return its file."""
-        return self.kubeconfig_of(user, _token(user))
+        """Write the kubeconfig of a user and return its file."""
+        return self.kubeconfig_of(user, self._tokens[user])
 
     def kubeconfig_of(self, user: str, token: str) -> Path:
         """Write a kubeconfig with a token and return its file."""
@@ -43,16 +49,12 @@ class Credentials:
         content = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "tests", "cluster": cluster}],
+            "clusters": [{"name": "local", "cluster": cluster}],
             "users": [{"name": user, "user": {"token": token}}],
-            "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": user}}],
-            "current-context": "tests",
+            "contexts": [{"name": "local", "context": {"cluster": "local", "user": user}}],
+            "current-context": "local",
         }
         file = self._folder / f"{user}.kubeconfig"
+        file.touch(0o600)
         file.write_text(json.dumps(content, indent=2))
-        file.chmod(0o600)
         return file
-
-
-def _token(user: str) -> str:
-    return f"{user}-token"
