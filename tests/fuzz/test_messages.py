@@ -30,6 +30,19 @@ def test_a_malformed_message_is_read_or_refused(door: Door) -> None:
         assert adapter.dump_json(adapter.validate_json(carried)) == carried, text[:2000]
 
 
+MADE_UP = {"Instance-query-preview"}
+"""Doors of which no valid input is known: mutations reach their first fields only."""
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_input_that_is_mutated_is_valid(door: Door) -> None:
+    if str(door) in MADE_UP:
+        return
+    adapter = TypeAdapter(door.model)
+    for input in valid(door):
+        adapter.validate_json(json.dumps(input))
+
+
 def test_every_door_is_known() -> None:
     kinds = {door.kind for door in doors()}
     assert kinds == {"start", "signal", "update", "query"}

@@ -23,7 +23,10 @@ from temporal_plans.messages.plans import (
 )
 from temporal_plans.messages.tasks import TaskStatuses
 
-SERVICE_TYPES = ("Service", "Instance")
+PACKAGE_TYPE = "Instance"
+"""The workflow type of services that are packages."""
+
+SERVICE_TYPES = ("Service", PACKAGE_TYPE)
 """The workflow types of services, whose ids are ``service/<name>``."""
 
 OWNER_TYPES = (*SERVICE_TYPES, "Environment")
@@ -97,7 +100,8 @@ class PlanStart(CompressibleValue):
 
     ``starter`` is the first run id of the Service that starts the plan, ``at`` the time of the
     start: a Service that was reset assigns the same run numbers again. ``keep_log``: the commands
-    to the plan's previous runs stay in its log.
+    to the plan's previous runs stay in its log. ``rivals`` are all plans that the owner may have,
+    in the first start of an owner: those of a terminated owner of its name end before.
     """
 
     workflow_id: str
@@ -105,6 +109,7 @@ class PlanStart(CompressibleValue):
     starter: str = ""
     at: AwareDatetime | None = None
     keep_log: bool = False
+    rivals: tuple[str, ...] = ()
     input: PlanInput
 
 
@@ -168,12 +173,14 @@ class OwnerState(CompactValue):
 
 class OwnerStatus(CompressibleValue):
     """The common part of the answers to the query ``status``. ``errors`` are the reasons for which
-    the newest configuration was refused, until another is deployed."""
+    the newest configuration was refused, until another is deployed; ``trouble`` is what is wrong
+    with what it has while no plan of it runs, in a line."""
 
     name: str
     config_id: str
     number: int = 1
     errors: tuple[str, ...] = ()
+    trouble: str = ""
     uninstalling: bool = False
     configs: tuple[str, ...] = ()
     plans: tuple[PlanRecord, ...] = ()

@@ -41,7 +41,7 @@ class LogEntry(CompactValue):
     by: str = ""
     reason: str = ""
     mark: str = ""
-    via: str = Field(description="signal or update")
+    via: str = Field(description="signal or update; pipeline: by itself")
     outcome: Outcome
     trace: str = ""
 

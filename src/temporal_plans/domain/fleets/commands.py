@@ -2,23 +2,27 @@
 
 from temporal_plans.domain.fleets.configuration import config_key
 from temporal_plans.domain.fleets.entities import Entity
-from temporal_plans.domain.fleets.plans import Command, CommandType
-from temporal_plans.domain.values.refusal import Code, Refusal
+from temporal_plans.domain.fleets.plans import Command, CommandType, Intent
+from temporal_plans.domain.values.refusal import Code, Reason, Refusal
 
 
 def command_refusal(entity: Entity, command: Command) -> Refusal | None:
     """Return why a command can't be given; None when it can. It still waits for the running plan.
 
-    One command waits at a time; a reason must be given; `install` is for what is not installed, the
-    others but `uninstall` for what is; a version needs a block of configuration.
+    One command waits or is carried out at a time; a reason must be given; `install` is for what is
+    not installed, the others but `uninstall` for what is; a version needs a block of configuration.
     """
     state = entity.state
     if entity.settings is None:
         return Refusal.of(Code.NOT_APPLICABLE, "the entity is not managed", field="entity")
     if state.command is not None:
         text = f"the command {state.command.id} waits already"
-        fix = "wait for its end, or cancel it"
+        fix = "wait for its end, or withdraw it: fleet cancel --command"
         return Refusal.of(Code.IN_USE, text, field="command", fix=fix)
+    plan = state.active_plan
+    if plan is not None and plan.intent is Intent.BREAK_GLASS:
+        text = f"plan {plan.number} carries a command out"
+        return Refusal.of(Code.IN_USE, text, field="command", fix="wait for its end, or cancel it")
     if not command.reason.strip():
         return Refusal.of(Code.INVALID, "is missing", field="reason", fix="say why")
     if command.type is CommandType.INSTALL and state.installed:
@@ -34,13 +38,20 @@ def command_refusal(entity: Entity, command: Command) -> Refusal | None:
     return _version_refusal(entity, command)
 
 
-def _version_refusal(entity: Entity, command: Command) -> Refusal | None:
+def version_problem(command: Command) -> Reason | None:
+    """Return why the version of a command can't be: some need one, the others take none."""
     needs = command.type in (CommandType.INSTALL, CommandType.ENFORCE_VERSION)
     if needs and command.version is None:
-        return Refusal.of(Code.INVALID, "is missing", field="version", fix="name the version")
+        return Reason(field="version", problem="is missing", fix="name the version")
     if not needs and command.version is not None:
         text = f"{command.type} takes no version"
-        return Refusal.of(Code.INVALID, text, field="version", fix="remove it")
+        return Reason(field="version", problem=text, value=command.version, fix="remove it")
+    return None
+
+
+def _version_refusal(entity: Entity, command: Command) -> Refusal | None:
+    if (problem := version_problem(command)) is not None:
+        return Refusal(code=Code.INVALID, reasons=(problem,))
     version = command.version
     if command.type is CommandType.ENFORCE_CONFIG:
         version = entity.state.version

@@ -15,6 +15,7 @@ from temporal_plans.domain.fleets.codes import CURED_BY_OTHERS, FleetCode
 from temporal_plans.domain.fleets.constraints import CONSTRAINTS
 from temporal_plans.domain.fleets.constraints.ramp import ramp_of
 from temporal_plans.domain.fleets.constraints.record import Constraint, Stage
+from temporal_plans.domain.fleets.constraints.vulnerability import scans_of
 from temporal_plans.domain.fleets.decisions import (
     REJECTED_LIMIT,
     Decision,
@@ -103,7 +104,8 @@ class _Round:
             return self._decision(entity, Outcome.UNMANAGED, FleetCode.UNMANAGED)
         if entity.state.active_plan is not None:
             return self._running(entity, entity.state.active_plan)
-        if self.world.facts.connection is not Connection.CONNECTED:
+        connected = self.world.facts.connection is Connection.CONNECTED
+        if not connected and entity.state.command is None:  # a command waits for it, and is shown
             return self._decision(entity, Outcome.NO_WORK, FleetCode.NOT_CONNECTED)
         return None
 
@@ -189,7 +191,7 @@ class _Round:
         waiting = None
         changes: list[datetime | None] = [
             one.next_edge(self.now)
-            for one in self.world.suppressions
+            for one in self.world.stops.all
             if one.cancel_active and one.concerns(entity.name)
         ]
         if entity.state.command is not None:
@@ -208,6 +210,7 @@ class _Round:
             to=plan.to.version,
             config=plan.to.config,
             config_key=plan.to.config.key,
+            status=plan.status,
         )
         return self._decision(
             entity,
@@ -226,7 +229,7 @@ class _Round:
             return FleetCode.NOT_CONNECTED
         asked = any(
             one.cancel_active and one.active(self.now) and one.concerns(entity.name)
-            for one in self.world.suppressions
+            for one in self.world.stops.all
         )
         return FleetCode.SUPPRESSED if asked else None
 
@@ -250,6 +253,7 @@ class _Round:
     def _view(
         self, proposal: Proposal, number: int, proposed: datetime | None, blocked: datetime | None
     ) -> PlanView:
+        current, target = scans_of(proposal, self.world) if proposal.vulnerable else (None, None)
         return PlanView.model_construct(
             id=f"{self.world.environment.name}/{proposal.entity.name}/{number}",
             number=number,
@@ -265,6 +269,8 @@ class _Round:
             blocked_since=blocked,
             skipped=proposal.skipped,
             command=proposal.command.id if proposal.command else None,
+            risk=target.risk if target else None,
+            current_risk=current.risk if current else None,
         )
 
     def _decision(

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from temporal_plans.domain.fleets.plans import EntityConfig, Intent, PlanKind
+from temporal_plans.domain.fleets.plans import ActiveStatus, EntityConfig, Intent, PlanKind
 from temporal_plans.domain.fleets.suppressions import Suppression
 from temporal_plans.domain.values.model import Value
 
@@ -81,6 +81,18 @@ class PlanView(Value):
         default=(), description="Newer versions passed over for lack of artifacts."
     )
     command: str | None = Field(default=None, description="The id of the command that asks for it.")
+    risk: float | None = Field(
+        default=None,
+        description="The risk of its release, of one that is recalled for vulnerabilities.",
+    )
+    current_risk: float | None = Field(
+        default=None, description="Beside `risk`: that of the installed release."
+    )
+    status: ActiveStatus | None = Field(
+        default=None,
+        description="How far it is when it was issued; null for one that was not. `UNKNOWN`: "
+        "nothing is known of it; `CANCELLING`: it was asked to end.",
+    )
 
 
 class RejectedTarget(Value):

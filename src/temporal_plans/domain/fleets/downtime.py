@@ -8,6 +8,7 @@ from temporal_plans.domain.fleets.configuration import restart_of
 from temporal_plans.domain.fleets.entities import ConfigRestart, Entity
 from temporal_plans.domain.fleets.plans import PlanKind
 from temporal_plans.domain.fleets.releases import Release, UpgradeStrategy
+from temporal_plans.domain.fleets.versions import compare, parse_version
 
 
 def needs_downtime(
@@ -41,8 +42,19 @@ def needs_downtime(
 
 
 def crosses_offline_migration(current: Release | None, target: Release) -> bool:
-    """Return whether a migration that the target has and the current release has not is offline."""
-    known = {step.from_ for step in current.schema_migrations} if current else set[int]()
-    return any(
-        step.type == "offline" and step.from_ not in known for step in target.schema_migrations
-    )
+    """Return whether a migration that lies between two releases is offline: one that the newer has
+    and the older has not, whichever of them is the target. A newer release may have dropped old
+    ones, which lie before both. Of versions without an order all that differ count."""
+    if current is None:
+        return bool(_offline(target, beyond=None))
+    up, down = _offline(target, beyond=current), _offline(current, beyond=target)
+    one, other = parse_version(current.version), parse_version(target.version)
+    if one is None or other is None or not (one.orderable and other.orderable):
+        return bool(up or down)
+    return bool(up if compare(one, other) < 0 else down)
+
+
+def _offline(release: Release, *, beyond: Release | None) -> set[int]:
+    """Return where the offline migrations start that a release has beyond those of another one."""
+    known = {step.from_ for step in beyond.schema_migrations} if beyond else set[int]()
+    return {step.from_ for step in release.schema_migrations if step.type == "offline"} - known

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from temporal_plans.domain.fleets.names import EntityName, ProductName, Revision, ShortName, Text
 from temporal_plans.domain.fleets.plans import (
@@ -16,6 +16,7 @@ from temporal_plans.domain.fleets.plans import (
     ProposedPlan,
 )
 from temporal_plans.domain.fleets.promotion.soak import Soak
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
 from temporal_plans.domain.values.model import Value
 
@@ -97,7 +98,9 @@ class EntityOptions(Value):
         default=None, description="The namespace of a package entity."
     )
     delete_namespace: bool = Field(
-        default=False, description="Delete the namespace of a package entity when uninstalling."
+        default=False,
+        description="Uninstall a package entity only while its namespace could be deleted: it is "
+        "not protected, and nothing else is installed in it. The namespace itself stays.",
     )
     awaiting_approval: ShortName | None = Field(
         default=None,
@@ -157,7 +160,7 @@ class EntityState(Value):
     failures: tuple[FailureCount, ...] = Field(
         default=(), max_length=100, description="How often plans failed, by version."
     )
-    reported_at: AwareDatetime | None = Field(default=None, description="When it was reported.")
+    reported_at: Time | None = Field(default=None, description="When it was reported.")
 
     @property
     def installed(self) -> bool:

@@ -4,14 +4,22 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
+from temporal_plans.domain.fleets.approvals import Approvals
 from temporal_plans.domain.fleets.entities import Entity
-from temporal_plans.domain.fleets.names import EnvironmentName, ProductName, Revision, ShortName
+from temporal_plans.domain.fleets.names import (
+    ClusterName,
+    EnvironmentName,
+    ProductName,
+    Revision,
+    ShortName,
+)
 from temporal_plans.domain.fleets.products import Product
 from temporal_plans.domain.fleets.promotion.labels import LabelValues
 from temporal_plans.domain.fleets.releases import ArtifactUri
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import VersionText
 from temporal_plans.domain.fleets.windows import ALL_TIME, ALL_TIME_NAME, Window
 from temporal_plans.domain.values.model import Duration, Value
@@ -50,6 +58,11 @@ class EnvironmentOptions(Value):
 
     release_channel: ShortName = Field(
         default="stable", description="The channel of entities without one of their own."
+    )
+    spoke: bool = Field(
+        default=False,
+        description="A spoke with a Temporal server of its own carries the plans out "
+        "(`temporal-plan spoke`); without it they run on the server of the environment.",
     )
     override_product_maintenance_windows: bool = Field(
         default=False, description="Ignore the maintenance windows of products."
@@ -100,6 +113,20 @@ class EnvironmentOptions(Value):
         default=timedelta(hours=24),
         description="How long a vulnerability scan counts.",
     )
+    cluster: ClusterName | None = Field(
+        default=None,
+        description="The Kubernetes cluster in which package entities are installed; without it "
+        "`main`.",
+    )
+    namespace: ShortName | None = Field(
+        default=None,
+        description="The namespace of package entities without one of their own; without it "
+        "`default`.",
+    )
+    approvals: Approvals = Field(
+        default=Approvals(),
+        description="Which changes become change requests, and who may approve them.",
+    )
     labels: LabelValues = Field(
         default={}, description="Labels, by which stages of pipelines choose canaries."
     )
@@ -127,7 +154,7 @@ class EnvironmentFacts(Value):
     connection: Connection = Field(
         default=Connection.CONNECTED, description="Whether its agents connect."
     )
-    agent_seen_at: AwareDatetime | None = Field(
+    agent_seen_at: Time | None = Field(
         default=None, description="When its agents last reported; without it that is not judged."
     )
     artifacts: dict[ArtifactUri, ArtifactState] = Field(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from temporal_plans.domain.fleets.commands import command_refusal
 from temporal_plans.domain.fleets.entities import Entity, Health
@@ -32,6 +32,7 @@ from temporal_plans.domain.fleets.promotion.state import ProductState
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
 from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.names import suggestion
@@ -41,7 +42,7 @@ from temporal_plans.domain.values.refusal import Code, Refusal
 class FleetEvent(Value):
     """Something that happens at a time of a simulation; exactly one thing each."""
 
-    at: AwareDatetime = Field(description="When.")
+    at: Time = Field(description="When.")
     environment: EnvironmentName | None = Field(
         default=None, description="The environment; not needed where there is only one."
     )

@@ -26,6 +26,10 @@ class ProductGraph:
         """Return the products that need a product and are needed by it; it is one of them."""
         return self._component.get(product, (product,))
 
+    def share_cycle(self, one: str, other: str) -> bool:
+        """Return whether two products need each other, as every product does itself."""
+        return one == other or self._component.get(one) is self._component.get(other, ())
+
     def depth(self, product: str) -> int:
         """Return the length of the longest path to a needed product that is not installed."""
         return self._depth.get(product, 0)

@@ -22,3 +22,7 @@ Text = Annotated[str, StringConstraints(max_length=1000)]
 """A text for people."""
 Revision = Annotated[str, StringConstraints(max_length=100)]
 """A digest, or another text that changes with what it stands for."""
+ClusterName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+]
+"""The name of a Kubernetes cluster, as its workers serve it."""

@@ -62,7 +62,7 @@ def outlook(
         _absent(view, entity, world, now, constraints)
     else:
         _present(view, entity, world, now, constraints)
-    view.proposals = [_complete(one, world) for one in view.proposals]
+    view.proposals = [complete(one, world) for one in view.proposals]
     view.proposals.sort(key=lambda one: PRECEDENCE[one.intent])
     return view
 
@@ -185,10 +185,10 @@ def _commanded(entity: Entity, command: Command, world: World) -> Proposal:
         case CommandType.RESTART:
             kind = PlanKind.RESTART
     wanted = Proposal(entity, kind, Intent.BREAK_GLASS, version=version, command=command)
-    return _complete(wanted, world)
+    return complete(wanted, world)
 
 
-def _complete(proposal: Proposal, world: World) -> Proposal:
+def complete(proposal: Proposal, world: World) -> Proposal:
     """Return a proposal with its release, the configuration of its version, the secrets that wait,
     and whether it needs downtime. Configuration never changes apart from the version that it is
     for."""

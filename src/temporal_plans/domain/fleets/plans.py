@@ -2,9 +2,10 @@
 
 from enum import StrEnum
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from temporal_plans.domain.fleets.names import Revision, ShortName, Text
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
 from temporal_plans.domain.values.model import Value
 
@@ -113,8 +114,8 @@ class PlanContent(Value):
 class ProposedPlan(PlanContent):
     """A plan that waits for its constraints."""
 
-    proposed_at: AwareDatetime = Field(description="When it was first proposed.")
-    blocked_since: AwareDatetime | None = Field(
+    proposed_at: Time = Field(description="When it was first proposed.")
+    blocked_since: Time | None = Field(
         default=None, description="Since when constraints hold it back, or since it was recomputed."
     )
     skipped: tuple[OrderableVersion, ...] = Field(
@@ -128,9 +129,15 @@ class ActivePlan(PlanContent):
     """A plan that was issued and has not ended."""
 
     status: ActiveStatus = Field(default=ActiveStatus.RUNNING, description="How far it is.")
-    issued_at: AwareDatetime | None = Field(default=None, description="When it was issued.")
+    issued_at: Time | None = Field(default=None, description="When it was issued.")
     before: EntityVersion = Field(
         default=EntityVersion(), description="What was installed when it was issued."
+    )
+    secrets: tuple[ShortName, ...] | None = Field(
+        default=None,
+        max_length=100,
+        description="The edited secrets that it applies; without it unknown, and all that wait "
+        "when it succeeds are taken for applied.",
     )
 
 
@@ -138,7 +145,7 @@ class EndedPlan(PlanContent):
     """The last plan that ended."""
 
     status: EndStatus = Field(description="How it ended.")
-    ended_at: AwareDatetime | None = Field(default=None, description="When it ended.")
+    ended_at: Time | None = Field(default=None, description="When it ended.")
     before: EntityVersion = Field(
         default=EntityVersion(), description="What was installed before it."
     )
@@ -165,7 +172,7 @@ class Command(Value):
     )
     reason: Text = Field(min_length=1, description="Why; it must be given.")
     by: Text = Field(default="", description="Who gave it.")
-    at: AwareDatetime | None = Field(default=None, description="When it was given.")
+    at: Time | None = Field(default=None, description="When it was given.")
 
 
 class FailureCount(Value):

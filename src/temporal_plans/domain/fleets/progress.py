@@ -67,6 +67,7 @@ def _with_decision(entity: Entity, decision: Decision, at: datetime) -> Entity:
                 status=ActiveStatus.ISSUED,
                 issued_at=at,
                 before=state.current,
+                secrets=plan.secrets,
             ),
             command=None if plan.intent is Intent.BREAK_GLASS else state.command,
         )
@@ -141,7 +142,7 @@ def ended(
         version=reached.version,
         config=reached.config,
         active_plan=None,
-        pending_secrets=() if done else entity.state.pending_secrets,
+        pending_secrets=_secrets_left(entity.state, plan) if done else entity.state.pending_secrets,
         last_plan=EndedPlan(
             **_shared(plan), status=status, ended_at=now, before=plan.before, errors=errors
         ),
@@ -154,6 +155,15 @@ def ended(
     if status is EndStatus.FAILED:
         suppressions = (*suppressions, _suppression(environment, entity, state, plan, now))
     return environment.but(entities=entities, suppressions=suppressions)
+
+
+def _secrets_left(state: EntityState, plan: ActivePlan) -> tuple[str, ...]:
+    """Return the secrets that wait after a success: those that were reported while it ran. What is
+    uninstalled needs none; a plan of a former version does not know which it applied."""
+    if plan.to.version is None:
+        return ()
+    applied = state.pending_secrets if plan.secrets is None else plan.secrets
+    return tuple(one for one in state.pending_secrets if one not in applied)
 
 
 def _shared(plan: PlanContent) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from temporal_plans.domain.fleets.names import EnvironmentName, ShortName, Text
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import OrderableVersion, parse_version
 from temporal_plans.domain.values.model import Value
 
@@ -33,7 +34,7 @@ class RollOff(Value):
         default=False,
         description="Allow an older release where no newer one can be used.",
     )
-    freeze_until: AwareDatetime | None = Field(
+    freeze_until: Time | None = Field(
         default=None, description="Change no version before this time."
     )
     test_environments: tuple[EnvironmentName, ...] = Field(

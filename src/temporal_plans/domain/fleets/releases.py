@@ -3,9 +3,10 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from temporal_plans.domain.fleets.names import ProductName, ShortName
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionBound, VersionText
 from temporal_plans.domain.values.model import Value
 
@@ -46,7 +47,8 @@ class Migration(Value):
     """A migration of stored data from one schema number to the next."""
 
     type: Literal["online", "offline"] = Field(
-        description="`offline`: the change of a version that crosses it needs downtime."
+        description="`offline`: a change of the version that crosses it, up or down, needs "
+        "downtime."
     )
     from_: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
         validation_alias="from",
@@ -82,7 +84,7 @@ class Quorum(StrEnum):
 class Scan(Value):
     """What a scanner of vulnerabilities found in a release."""
 
-    scanned_at: AwareDatetime = Field(description="When the scan was made.")
+    scanned_at: Time = Field(description="When the scan was made.")
     risk: Annotated[float, Field(ge=0, le=10)] = Field(description="The risk score, 0 to 10.")
     malware: bool = Field(default=False, description="Whether malware was found.")
 
@@ -94,7 +96,7 @@ class Release(Value):
     channels: tuple[ShortName, ...] = Field(
         default=(), max_length=50, description="The channels that have the release."
     )
-    published_at: AwareDatetime | None = Field(
+    published_at: Time | None = Field(
         default=None, description="When it was published; decides between equally old snapshots."
     )
     labels: dict[ShortName, Annotated[str, StringConstraints(max_length=200)]] = Field(

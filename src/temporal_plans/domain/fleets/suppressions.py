@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from temporal_plans.domain.fleets.names import EntityName, Revision, ShortName, Text
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import VersionText
 from temporal_plans.domain.values.model import Value
 
@@ -28,8 +29,8 @@ class Suppression(Value):
     entity: EntityName | None = Field(
         default=None, description="The entity; without it the whole environment."
     )
-    start: AwareDatetime = Field(description="From when it has effect.")
-    end: AwareDatetime | None = Field(
+    start: Time = Field(description="From when it has effect.")
+    end: Time | None = Field(
         default=None, description="Up to when; without it until it is removed."
     )
     reason: Text = Field(default="", description="Why, for people.")
@@ -71,8 +72,8 @@ class WindowOverride(Value):
         default=None, description="The entity; without it the whole environment."
     )
     admits: WindowClass = Field(description="The class of changes that it admits.")
-    start: AwareDatetime = Field(description="From when it has effect.")
-    end: AwareDatetime = Field(description="Up to when it has effect.")
+    start: Time = Field(description="From when it has effect.")
+    end: Time = Field(description="Up to when it has effect.")
     reason: Text = Field(default="", description="Why, for people.")
     by: Text = Field(default="", description="Who made it.")
 

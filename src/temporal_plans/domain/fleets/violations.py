@@ -8,14 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple, cast
 
 from temporal_plans.domain.fleets.codes import FleetCode
+from temporal_plans.domain.fleets.dependency_groups import ignores
 from temporal_plans.domain.fleets.entities import Entity
 from temporal_plans.domain.fleets.releases import Dependency, Incompatibility, Release
 from temporal_plans.domain.fleets.versions import in_range
-from temporal_plans.domain.fleets.world import (
-    VersionOrNone,
-    World,
-    ignores,
-)
+from temporal_plans.domain.fleets.world import VersionOrNone, World
 
 
 class Violation(NamedTuple):
@@ -35,17 +32,17 @@ def violations(
     entity: Entity,
     version: VersionOrNone,
     *,
-    tolerated: frozenset[str] = frozenset(),
+    installs: bool = False,
 ) -> tuple[Violation, ...]:
-    """Return the violations with ``entity`` at ``version`` (None: not installed). Missing products
-    among ``tolerated`` are none: they need this one in turn."""
+    """Return the violations with ``entity`` at ``version`` (None: not installed). When it is being
+    installed, missing products that need it in turn are none."""
     found: list[Violation] = []
     release = world.release(entity, version)
     if release is not None:
         found += _incompatible(world, entity, release)
         for dependency in release.dependencies:
             if not ignores(entity, dependency.product):
-                found += _own(world, entity, dependency, dependency.product in tolerated)
+                found += _own(world, entity, dependency, installs=installs)
     if version is not None:
         found += _opposed(world, entity, version)
     found += _dependents(world, entity, version)
@@ -56,20 +53,21 @@ def newly_broken(
     world: World,
     entity: Entity,
     version: VersionOrNone,
-    tolerated: frozenset[str] = frozenset(),
+    *,
+    installs: bool = False,
 ) -> tuple[Violation, ...]:
     """Return the violations that forbid a version: none when it heals an installed entity."""
-    key = (entity.name, version, tolerated)
+    key = (entity.name, version, installs)
     found = world.memo.get(key)
     if found is None:
-        found = world.memo[key] = _newly_broken(world, entity, version, tolerated)
+        found = world.memo[key] = _newly_broken(world, entity, version, installs)
     return cast(tuple[Violation, ...], found)
 
 
 def _newly_broken(
-    world: World, entity: Entity, version: VersionOrNone, tolerated: frozenset[str]
+    world: World, entity: Entity, version: VersionOrNone, installs: bool
 ) -> tuple[Violation, ...]:
-    after = violations(world, entity, version, tolerated=tolerated)
+    after = violations(world, entity, version, installs=installs)
     if not after or not entity.state.installed:
         return after
     before = {(one.rule, one.other) for one in violations(world, entity, entity.state.version)}
@@ -77,7 +75,7 @@ def _newly_broken(
 
 
 def _own(
-    world: World, entity: Entity, dependency: Dependency, tolerated: bool
+    world: World, entity: Entity, dependency: Dependency, *, installs: bool
 ) -> Iterator[Violation]:
     """Yield the violations of one dependency: an installed provider that is out of range, or none
     at all."""
@@ -96,7 +94,9 @@ def _own(
             code = FleetCode.DEPENDENCY_OUT_OF_RANGE
             yield Violation("K8", product, code, product, wrong[0], required)
         steady = steady or None not in versions
-    if not steady and not dependency.optional and not tolerated:
+    if steady or dependency.optional:
+        return
+    if not (installs and world.tolerates(entity, product)):
         yield Violation("K8", product, FleetCode.DEPENDENCY_MISSING, product, "", required)
 
 

@@ -4,120 +4,33 @@ Whoever decides again and again keeps the world, and changes it to later snapsho
 has changed, and says whose answers may be others now.
 """
 
-from bisect import insort
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from temporal_plans.domain.fleets.entities import ALL_GROUPS, DEFAULT_GROUPS, Entity
+from temporal_plans.domain.fleets.catalogue import Catalogue
+from temporal_plans.domain.fleets.change_windows import ChangeWindows
+from temporal_plans.domain.fleets.dependency_groups import ignores, see_each_other
+from temporal_plans.domain.fleets.entities import Entity
+from temporal_plans.domain.fleets.entity_index import EntityIndex
 from temporal_plans.domain.fleets.environment import Environment, Snapshot
 from temporal_plans.domain.fleets.graph import ProductGraph
 from temporal_plans.domain.fleets.install_graph import InstallGraph, Share
-from temporal_plans.domain.fleets.products import Product, Ramp
-from temporal_plans.domain.fleets.recalls import Recall, covering
+from temporal_plans.domain.fleets.outside_view import OutsideView
+from temporal_plans.domain.fleets.products import Product
+from temporal_plans.domain.fleets.recalls import Recall
+from temporal_plans.domain.fleets.relation_index import RelationIndex
 from temporal_plans.domain.fleets.releases import Dependency, Incompatibility, Release
+from temporal_plans.domain.fleets.stops import Stops
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowClass
-from temporal_plans.domain.fleets.versions import parse_version
-from temporal_plans.domain.fleets.windows import ALL_TIME, Window, intersection, union
+from temporal_plans.domain.fleets.windows import ALL_TIME, Window
 
 VersionOrNone = str | None
 _Item = TypeVar("_Item")
-_Rule = TypeVar("_Rule", Dependency, Incompatibility)
-_Place = tuple[str, str]
-"""A product in a dependency group."""
-_Need = tuple[Entity, Dependency]
-_Ban = tuple[Entity, Incompatibility]
-
-
-class Catalogue:
-    """The releases of one product, by version and by channel."""
-
-    def __init__(self, product: Product) -> None:
-        self.product = product
-        self.releases: dict[str, Release] = {one.version: one for one in product.releases}
-        self._channels: dict[str, tuple[Release, ...]] = {}
-        self._recalls: dict[str, tuple[Recall, ...]] = {}
-
-    def channel(self, name: str) -> tuple[Release, ...]:
-        """Return the releases of a channel, newest first: by version, then by the time of
-        publishing, then by text. Versions without an order are last."""
-        if name not in self._channels:
-            found = [one for one in self.releases.values() if name in one.channels]
-            self._channels[name] = tuple(sorted(found, key=_age, reverse=True))
-        return self._channels[name]
-
-    def recalls(self, version: str) -> tuple[Recall, ...]:
-        """Return the active recalls that cover a version."""
-        if version not in self._recalls:
-            self._recalls[version] = covering(self.product.recalls, version)
-        return self._recalls[version]
-
-    @cached_property
-    def related(self) -> frozenset[str]:
-        """The products that any release needs, or is incompatible with."""
-        releases = self.product.releases
-        needed = {one.product for release in releases for one in release.dependencies}
-        banned = {one.product for release in releases for one in release.incompatibilities}
-        return frozenset(needed | banned)
-
-    def relates_as(self, other: "Catalogue") -> bool:
-        """Return whether every release here is in another catalogue with the same relations."""
-        return all(
-            (found := other.releases.get(version)) is not None
-            and found.dependencies == release.dependencies
-            and found.incompatibilities == release.incompatibilities
-            for version, release in self.releases.items()
-        )
-
-    def ramp(self, channel: str, version: str) -> Ramp | None:
-        ramps = self.product.ramps
-        return next((r for r in ramps if (r.channel, r.version) == (channel, version)), None)
-
-
-def _age(release: Release) -> tuple[tuple[int, ...], float, str]:
-    version = parse_version(release.version)
-    published = release.published_at.timestamp() if release.published_at else 0.0
-    return (version.key if version and version.key else (), published, release.version)
-
 
 _INDEX_AGAIN = 4
 """When more than this part of the entities has changed, all are indexed again: that is faster."""
-
-
-class _Outside(NamedTuple):
-    """What others see of an entity."""
-
-    product: str
-    managed: bool
-    uninstall: bool
-    groups: tuple[str, ...]
-    overrides: dict[str, tuple[str, ...]]
-    ignored: tuple[str, ...]
-    channel: str | None
-    namespace: str | None
-    version: VersionOrNone
-    target: VersionOrNone
-    running: bool
-
-    @classmethod
-    def of(cls, entity: Entity) -> "_Outside":
-        settings, plan = entity.settings, entity.state.active_plan
-        return cls(
-            product=entity.product,
-            managed=settings is not None,
-            uninstall=settings is not None and settings.uninstall,
-            groups=groups_of(entity),
-            overrides=settings.dependency_group_overrides if settings else {},
-            ignored=settings.ignored_dependencies if settings else (),
-            channel=settings.release_channel if settings else None,
-            namespace=settings.namespace if settings else None,
-            version=entity.state.version,
-            target=plan.to.version if plan else None,
-            running=plan is not None,
-        )
 
 
 class World:
@@ -133,11 +46,8 @@ class World:
         self.entities = {
             one.name: one for one in sorted(snapshot.environment.entities, key=lambda one: one.name)
         }
-        self.by_product: dict[str, list[Entity]] = defaultdict(list)
-        self._by_group: dict[_Place, list[Entity]] = defaultdict(list)
-        self._by_namespace: dict[str, set[str]] = defaultdict(set)
-        self._dependents: dict[_Place, list[_Need]] = defaultdict(list)
-        self._opponents: dict[_Place, list[_Ban]] = defaultdict(list)
+        self._placed = EntityIndex()
+        self._relations = RelationIndex()
         self.active = 0
         self.ramp_starts: dict[tuple[str, str, str], int] = defaultdict(int)
         self.memo: dict[object, object] = {}
@@ -151,76 +61,25 @@ class World:
         self.environment = environment
         self.settings = environment.settings
         self.facts = environment.facts
-        self._set_suppressions(environment.suppressions)
+        self.stops = Stops(environment.suppressions)
         self.overrides = tuple(sorted(environment.overrides, key=lambda one: one.id))
-        self._windows: dict[tuple[str, str, str, WindowClass], Window] = {}
-
-    def _set_suppressions(self, suppressions: Iterable[Suppression]) -> None:
-        self.suppressions = tuple(sorted(suppressions, key=_suppression_order))
-        self._whole = tuple(one for one in self.suppressions if one.entity is None)
-        self._stops: dict[str, list[Suppression]] = defaultdict(list)
-        for one in self.suppressions:
-            if one.entity is not None:
-                self._stops[one.entity].append(one)
-
-    def suppressions_of(self, entity: Entity) -> Sequence[Suppression]:
-        """Return the suppressions of an entity and of the whole environment, by their start."""
-        own = self._stops.get(entity.name)
-        if not own:
-            return self._whole
-        return sorted((*own, *self._whole), key=_suppression_order) if self._whole else own
+        self._windows = ChangeWindows(environment.settings)
 
     # --- the index --------------------------------------------------------------------------------
 
     def _add(self, entity: Entity) -> None:
-        _insert(self.by_product[entity.product], entity, _name)
-        for group in groups_of(entity):
-            _insert(self._by_group[entity.product, group], entity, _name)
-        if entity.settings is not None and entity.settings.namespace is not None:
-            self._by_namespace[entity.settings.namespace].add(entity.name)
-        self._add_needs(entity, entity.state.version)
+        self._placed.add(entity)
+        self._relations.add(entity, self.release(entity, entity.state.version))
         if (plan := entity.state.active_plan) is not None:
             self._start(entity, plan.to.version)
 
     def _remove(self, entity: Entity) -> None:
-        _drop(self.by_product[entity.product], entity)
-        for group in groups_of(entity):
-            _drop(self._by_group[entity.product, group], entity)
-        if entity.settings is not None and entity.settings.namespace is not None:
-            self._by_namespace[entity.settings.namespace].discard(entity.name)
-        self._remove_needs(entity, entity.state.version)
+        self._placed.remove(entity)
+        self._relations.remove(entity, self.release(entity, entity.state.version))
         if (plan := entity.state.active_plan) is not None:
             self.active -= 1
             self._in_flight.pop(entity.name, None)
-            self._remove_needs(entity, plan.to.version)
-
-    def _needs(
-        self, entity: Entity, release: Release | None
-    ) -> Iterator[tuple[list[_Need], _Need]]:
-        """Yield what an entity with a release needs, each with the list that it is in."""
-        for dependency in release.dependencies if release else ():
-            for group in searched_by(entity, dependency.product):
-                yield self._dependents[dependency.product, group], (entity, dependency)
-
-    def _bans(self, entity: Entity, release: Release | None) -> Iterator[tuple[list[_Ban], _Ban]]:
-        """Yield what an entity with a release is incompatible with, each with its list."""
-        for incompatibility in release.incompatibilities if release else ():
-            for group in groups_of(entity):
-                yield self._opponents[incompatibility.product, group], (entity, incompatibility)
-
-    def _add_needs(self, entity: Entity, version: VersionOrNone) -> None:
-        release = self.release(entity, version)
-        for needs, need in self._needs(entity, release):
-            _insert(needs, need, _holder)
-        for bans, ban in self._bans(entity, release):
-            _insert(bans, ban, _holder)
-
-    def _remove_needs(self, entity: Entity, version: VersionOrNone) -> None:
-        release = self.release(entity, version)
-        for needs, _ in self._needs(entity, release):
-            needs[:] = [one for one in needs if one[0] is not entity]
-        for bans, _ in self._bans(entity, release):
-            bans[:] = [one for one in bans if one[0] is not entity]
+            self._relations.remove(entity, self.release(entity, plan.to.version))
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -255,8 +114,8 @@ class World:
 
     def _exchange(self, old: Entity | None, new: Entity | None) -> set[str]:
         name = new.name if new else old.name if old else ""
-        before = _Outside.of(old) if old else None
-        after = _Outside.of(new) if new else None
+        before = OutsideView.of(old) if old else None
+        after = OutsideView.of(new) if new else None
         if before == after and old is not None and new is not None:
             self._swap(old, new)
             return {name} | self._regraphed([name])
@@ -277,23 +136,16 @@ class World:
     def _swap(self, old: Entity, new: Entity) -> None:
         """Put an entity in the place of one that others see as the same."""
         self.entities[new.name] = new
-        lists = [self.by_product[new.product]]
-        lists += [self._by_group[new.product, group] for group in groups_of(new)]
-        for items in lists:
-            items[:] = [new if one is old else one for one in items]
+        self._placed.swap(old, new)
         plan = new.state.active_plan
         for version in {new.state.version, plan.to.version if plan else None}:
-            release = self.release(new, version)
-            for needs, need in self._needs(new, release):
-                _renew(needs, old, need)
-            for bans, ban in self._bans(new, release):
-                _renew(bans, old, ban)
+            self._relations.swap(old, new, self.release(new, version))
 
     def change_product(self, product: Product) -> set[str]:
         """Put a product in the place of the one of its id, if there is one; returns the names of
         the entities whose answers may be others now."""
         old, new = self.catalogues.get(product.id), Catalogue(product)
-        own = list(self.by_product.get(product.id, ()))
+        own = list(self._placed.of(product.id))
         concerned = {one.name for one in own}
         if old is None or not old.relates_as(new):
             for one in own:
@@ -308,7 +160,7 @@ class World:
         for one in moved:
             concerned |= self.neighbours_of(one)
         if old is None or old.product.window != product.window:
-            self._windows.clear()
+            self._windows.forget()
         return concerned | self._regraphed([one.name for one in own])
 
     def _change_rules(self, environment: Environment) -> set[str]:
@@ -332,12 +184,12 @@ class World:
         those that may be uninstalled."""
         found: set[str] = set()
         for product in self._related(entity.product):
-            for other in self.by_product.get(product, ()):
-                if _see_each_other(entity, other):
+            for other in self._placed.of(product):
+                if see_each_other(entity, other):
                     found.add(other.name)
-        found |= {one.name for one in self.by_product.get(entity.product, ()) if _may_leave(one)}
+        found |= {one.name for one in self._placed.of(entity.product) if _may_leave(one)}
         if entity.settings is not None and entity.settings.namespace is not None:
-            found |= self._by_namespace.get(entity.settings.namespace, set())
+            found |= self._placed.names_in(entity.settings.namespace)
         return found
 
     def _related(self, product: str) -> set[str]:
@@ -361,7 +213,7 @@ class World:
         own = suppressions is not self.environment.suppressions
         self.memo.clear()
         if own:
-            self._set_suppressions(suppressions)
+            self.stops = Stops(suppressions)
         try:
             yield
         finally:
@@ -369,39 +221,31 @@ class World:
                 self._issued.pop()()
             self.ramp_starts.clear()
             if own:
-                self._set_suppressions(self.environment.suppressions)
+                self.stops = Stops(self.environment.suppressions)
 
     def providers(self, entity: Entity, product: str) -> Sequence[Entity]:
         """Return the entities of a product that an entity sees, without itself."""
-        searched = searched_by(entity, product)
-        if ALL_GROUPS in searched:
-            return _others(self.by_product.get(product, ()), entity)
-        return _others(
-            _together([self._by_group.get((product, one), ()) for one in searched]), entity
-        )
+        return self._placed.providers(entity, product)
 
     def neighbours(self, entity: Entity, product: str) -> Sequence[Entity]:
         """Return the entities of a product in the groups of an entity, without itself."""
-        lists = [self._by_group.get((product, one), ()) for one in groups_of(entity)]
-        return _others(_together(lists), entity)
+        return self._placed.neighbours(entity, product)
 
     def dependents(self, entity: Entity) -> Sequence[tuple[Entity, Dependency]]:
         """Return the installed entities, or plans under way, that need an entity's product and see
         it, each with what it needs."""
-        groups = (*groups_of(entity), ALL_GROUPS)
-        return _together([self._dependents.get((entity.product, one), ()) for one in groups])
+        return self._relations.dependents(entity)
 
     def opponents(self, entity: Entity) -> Sequence[tuple[Entity, Incompatibility]]:
         """Return what is installed in the groups of an entity and is incompatible with versions of
         its product."""
-        groups = groups_of(entity)
-        return _together([self._opponents.get((entity.product, one), ()) for one in groups])
+        return self._relations.opponents(entity)
 
     def _start(self, entity: Entity, version: VersionOrNone) -> None:
         self.active += 1
         self._in_flight[entity.name].append(version)
         if version != entity.state.version:
-            self._add_needs(entity, version)
+            self._relations.add(entity, self.release(entity, version))
 
     def issue(self, entity: Entity, version: VersionOrNone) -> None:
         """Record that a plan to a version (None: uninstalled) is issued."""
@@ -410,12 +254,7 @@ class World:
         self._issued.append(lambda: self._retract(entity))
         if version != entity.state.version:
             release = self.release(entity, version)
-            for needs, need in self._needs(entity, release):
-                needs.append(need)
-                self._issued.append(needs.pop)
-            for bans, ban in self._bans(entity, release):
-                bans.append(ban)
-                self._issued.append(bans.pop)
+            self._issued += self._relations.add_for_now(entity, release)
         self.memo.clear()
 
     def _retract(self, entity: Entity) -> None:
@@ -434,7 +273,7 @@ class World:
         return self._graph.graph
 
     def _share(self, entity: Entity) -> Share:
-        release = self._intended(entity)
+        release = self.intended(entity)
         needed = frozenset(
             one.product
             for one in (release.dependencies if release else ())
@@ -459,7 +298,7 @@ class World:
             if not one.state.installed and before.cycle(one.product) != after.cycle(one.product)
         }
 
-    def _intended(self, entity: Entity) -> Release | None:
+    def intended(self, entity: Entity) -> Release | None:
         """Return the release that an entity has, or the newest that it could be installed with."""
         if entity.state.installed or entity.settings is None or entity.settings.uninstall:
             return self.release(entity, entity.state.version)
@@ -471,16 +310,12 @@ class World:
         )
         return next(usable, None)
 
-    def tolerated(self, entity: Entity) -> frozenset[str]:
-        """Return the products that need an entity's product in turn and are to be installed, too:
-        without them in place the entity may be installed, or a cycle never could be."""
-        return frozenset(
-            product
-            for product in self.graph.cycle(entity.product)
-            if any(
-                one.settings is not None and not one.settings.uninstall
-                for one in self.providers(entity, product)
-            )
+    def tolerates(self, entity: Entity, product: str) -> bool:
+        """Return whether a product needs an entity's product in turn and is to be installed, too:
+        without it in place the entity may be installed, or a cycle never could be."""
+        return self.graph.share_cycle(entity.product, product) and any(
+            one.settings is not None and not one.settings.uninstall
+            for one in self.providers(entity, product)
         )
 
     def catalogue(self, entity: Entity) -> Catalogue | None:
@@ -504,70 +339,14 @@ class World:
         return (entity.state.version, *self._in_flight.get(entity.name, ()))
 
     def window(self, entity: Entity, wanted: WindowClass) -> Window:
-        """Return when changes of a class may begin for an entity, overrides aside.
-
-        Without a window of the product: the entity's, else the environment's of that class; changes
-        without downtime may also begin in the window for downtime. With one: the product's, and
-        within it for downtime that of the entity or environment.
-        """
-        settings = entity.settings
-        down = (settings.downtime_window if settings else None) or self.settings.downtime_window
-        quiet = (
-            settings.no_downtime_window if settings else None
-        ) or self.settings.no_downtime_window
-        key = (entity.product, down, quiet, wanted)
-        if key not in self._windows:
-            self._windows[key] = self._resolved(*key)
-        return self._windows[key]
-
-    def _resolved(self, product: str, down: str, quiet: str, wanted: WindowClass) -> Window:
-        downtime = self.settings.window(down)
-        own = downtime
-        if wanted is WindowClass.NO_DOWNTIME:
-            own = union(self.settings.window(quiet), downtime)
-        catalogue = self.catalogues.get(product)
-        products = catalogue.product.window if catalogue else None
-        if products is None or self.settings.override_product_maintenance_windows:
-            return own
-        strict = self.settings.strict_environment_windows
-        limited = strict or wanted is WindowClass.DOWNTIME
-        return intersection(products, own) if limited else products
+        """Return when changes of a class may begin for an entity, overrides aside."""
+        catalogue = self.catalogue(entity)
+        return self._windows.of(entity, catalogue.product.window if catalogue else None, wanted)
 
     def product_window(self, product: str) -> Window:
         catalogue = self.catalogues.get(product)
         window = catalogue.product.window if catalogue else None
         return window or ALL_TIME
-
-
-def _name(entity: Entity) -> str:
-    return entity.name
-
-
-def _holder(item: tuple[Entity, object]) -> str:
-    return item[0].name
-
-
-def _suppression_order(one: Suppression) -> tuple[datetime, str]:
-    return (one.start, one.id)
-
-
-def _insert(items: list[_Item], item: _Item, key: Callable[[_Item], str]) -> None:
-    """Insert an item into a sorted list, after those with the same key."""
-    if not items or key(items[-1]) <= key(item):
-        items.append(item)
-    else:
-        insort(items, item, key=key)
-
-
-def _renew(items: list[tuple[Entity, _Rule]], old: Entity, item: tuple[Entity, _Rule]) -> None:
-    """Put an item in the place of the same rule of an entity that was exchanged."""
-    for index, one in enumerate(items):
-        if one[0] is old and one[1] is item[1]:
-            items[index] = item
-
-
-def _drop(items: list[Entity], entity: Entity) -> None:
-    items[:] = [one for one in items if one is not entity]
 
 
 def _put_sorted(entities: dict[str, Entity], name: str, entity: Entity) -> None:
@@ -602,43 +381,7 @@ def _changed(before: Sequence[_Item], after: Sequence[_Item]) -> list[_Item]:
     return [*(one for one in old if one not in new), *(one for one in new if one not in old)]
 
 
-def _see_each_other(one: Entity, other: Entity) -> bool:
-    """Return whether either finds the other among its providers, or they share a group."""
-    here, there = set(groups_of(one)), set(groups_of(other))
-    if here & there:
-        return True
-    sought = {*searched_by(one, other.product)}
-    seeking = {*searched_by(other, one.product)}
-    return ALL_GROUPS in sought | seeking or bool(sought & there) or bool(seeking & here)
-
-
 def _may_leave(entity: Entity) -> bool:
     last = entity.state.last_plan
     marked = entity.settings is not None and entity.settings.uninstall
     return marked or (last is not None and last.before.version is None)
-
-
-def _together(lists: Sequence[Sequence[_Item]]) -> Sequence[_Item]:
-    """Return the items of lists, each item once."""
-    filled = [one for one in lists if one]
-    if len(filled) < 2:
-        return filled[0] if filled else ()
-    return tuple({id(item): item for one in filled for item in one}.values())
-
-
-def _others(entities: Sequence[Entity], entity: Entity) -> Sequence[Entity]:
-    return [one for one in entities if one.name != entity.name]
-
-
-def groups_of(entity: Entity) -> tuple[str, ...]:
-    return (entity.settings.dependency_groups if entity.settings else ()) or DEFAULT_GROUPS
-
-
-def searched_by(entity: Entity, product: str) -> tuple[str, ...]:
-    """Return the groups in which an entity looks for a product."""
-    overrides = entity.settings.dependency_group_overrides if entity.settings else {}
-    return overrides.get(product) or groups_of(entity)
-
-
-def ignores(entity: Entity, product: str) -> bool:
-    return entity.settings is not None and product in entity.settings.ignored_dependencies

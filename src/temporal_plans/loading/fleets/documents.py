@@ -24,6 +24,7 @@ from temporal_plans.domain.fleets.promotion.runs import StageRun
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import OrderableVersion, VersionText
 from temporal_plans.domain.fleets.windows import ALL_TIME_NAME
 from temporal_plans.domain.values.model import Duration, Value
@@ -223,9 +224,7 @@ class ExpectationDocument(Value):
     """What `temporal plan fleet decide` should decide at a time."""
 
     kind: Literal["expectation"] = Field(description="The kind of document.")
-    at: AwareDatetime | None = Field(
-        default=None, description="The time; without it that of `--at`."
-    )
+    at: Time | None = Field(default=None, description="The time; without it that of `--at`.")
     description: Text = Field(default="", description="What is shown, for people.")
     decisions: dict[str, ExpectedDecision] = Field(
         default={}, description="Expected decisions by `<environment>/<entity>`."

@@ -9,8 +9,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, TypeVar
 
+from temporal_plans.domain.fleets.commands import version_problem
 from temporal_plans.domain.fleets.entities import (
     ConfigBlock,
     Entity,
@@ -26,19 +28,20 @@ from temporal_plans.domain.fleets.environment import (
     Snapshot,
 )
 from temporal_plans.domain.fleets.plans import EntityConfig
-from temporal_plans.domain.fleets.products import Product
+from temporal_plans.domain.fleets.products import Admission, Product, Ramp
 from temporal_plans.domain.fleets.promotion.channels import Channel
 from temporal_plans.domain.fleets.promotion.events import channel_refusal
 from temporal_plans.domain.fleets.promotion.pipelines import Pipeline, pipeline_problems
+from temporal_plans.domain.fleets.promotion.ramps import rollout_problems
 from temporal_plans.domain.fleets.promotion.reports import EntityReport, reports_of
 from temporal_plans.domain.fleets.promotion.soak import WEEKDAYS_BEFORE
 from temporal_plans.domain.fleets.promotion.state import ProductState
 from temporal_plans.domain.fleets.recalls import Recall
-from temporal_plans.domain.fleets.releases import Release
+from temporal_plans.domain.fleets.releases import Dependency, Incompatibility, Release
 from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverride
-from temporal_plans.domain.fleets.versions import parse_version
+from temporal_plans.domain.fleets.versions import in_range, parse_version
 from temporal_plans.domain.fleets.windows import ALL_TIME_NAME, Window
-from temporal_plans.domain.values.model import Value
+from temporal_plans.domain.values.model import Value, file_key
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.fleets.documents import (
@@ -54,6 +57,7 @@ from temporal_plans.loading.fleets.documents import (
 )
 from temporal_plans.loading.fleets.files import FleetFile
 from temporal_plans.loading.fleets.schedules import WeeklySchedule
+from temporal_plans.messages.fleets.declarations import CONFIG_LIMIT, DURATION_LIMIT, DURATIONS
 
 WINDOWS_BEFORE = timedelta(days=31)
 WINDOWS_AFTER = timedelta(days=60)
@@ -134,20 +138,25 @@ def product_states(
 
 def _product(document: ProductDocument, span: _Span) -> Product:
     schedule = document.maintenance_window
-    weekdays = WeeklySchedule(
-        time_zone_name=schedule.time_zone_name if schedule else "UTC",
-        time_intervals=("MONDAY/00:00-SATURDAY/00:00",),
-    )
     return Product(
         id=document.name,
         window=schedule.window(span.start, span.end) if schedule else None,
-        weekdays=weekdays.window(span.start - WEEKDAYS_BEFORE, span.end),
+        weekdays=_weekdays(schedule, span),
         releases=document.releases,
         recalls=document.recalls,
         ramps=document.ramps,
         admissions=document.admissions,
         rollouts=document.rollouts,
     )
+
+
+def _weekdays(schedule: WeeklySchedule | None, span: _Span) -> Window:
+    """Return Monday to Friday in the time zone of a product's window, without it in UTC."""
+    weekdays = WeeklySchedule(
+        time_zone_name=schedule.time_zone_name if schedule else "UTC",
+        time_intervals=("MONDAY/00:00-SATURDAY/00:00",),
+    )
+    return weekdays.window(span.start - WEEKDAYS_BEFORE, span.end)
 
 
 def _environment(
@@ -210,6 +219,12 @@ def product_window(schedule: WeeklySchedule, now: datetime) -> Window:
     return schedule.window(now - WINDOWS_BEFORE, now + WINDOWS_AFTER)
 
 
+def product_weekdays(schedule: WeeklySchedule | None, now: datetime) -> Window:
+    """Return the weekdays of a product around a time: Monday to Friday in the time zone of its
+    window, without it in UTC."""
+    return _weekdays(schedule, _Span(now - WINDOWS_BEFORE, now + WINDOWS_AFTER))
+
+
 def _entity(
     name: str, document: EntityDocument | None, state: EntityStateDocument | None
 ) -> Entity:
@@ -256,15 +271,17 @@ def _check(files: Sequence[FleetFile]) -> None:
             case ProductDocument():
                 problems += _product_problems(file.value)
             case ChannelDocument():
-                refusal = channel_refusal(Channel(name=file.value.name, labels=file.value.labels))
-                problems += refusal.reasons if refusal else ()
+                problems += _channel_problems(file.value)
             case PipelineDocument():
                 problems += _unknown("product", file.value.product, products)
                 problems += pipeline_problems(file.value)
             case StateDocument() | SuppressionsDocument():
                 problems += _unknown("environment", file.value.environment, environments)
-                if isinstance(file.value, SuppressionsDocument):
+                if isinstance(file.value, StateDocument):
+                    problems += _state_problems(file.value)
+                else:
                     problems += _suppression_problems(file.value)
+                    problems += _unknown_entities(file.value, files)
             case _:
                 pass
         if problems:
@@ -281,12 +298,23 @@ def check_each(files: Iterable[FleetFile]) -> None:
                 problems = _environment_problems(file.value, None)
             case ProductDocument():
                 problems = _product_problems(file.value)
+            case StateDocument():
+                problems = _state_problems(file.value)
             case SuppressionsDocument():
                 problems = _suppression_problems(file.value)
+            case ChannelDocument():
+                problems = _channel_problems(file.value)
+            case PipelineDocument():
+                problems = pipeline_problems(file.value)
             case _:
                 pass
         if found := [file.problem(one) for one in problems]:
             raise SpecError(found, source=file.source)
+
+
+def _channel_problems(document: ChannelDocument) -> Iterator[Reason]:
+    refusal = channel_refusal(Channel(name=document.name, labels=document.labels))
+    yield from refusal.reasons if refusal else ()
 
 
 def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]:
@@ -297,6 +325,9 @@ def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]
             name, field = file.value.product, "product"
         case StateDocument():
             name, field = file.value.environment, "environment"
+        case SuppressionsDocument():
+            yield from _stops_of_other_documents(file.value, seen)
+            return
         case _:
             return
     kind = file.value.kind
@@ -310,6 +341,21 @@ def _duplicates(file: FleetFile, seen: set[tuple[str, str]]) -> Iterator[Reason]
     seen.add((kind, name))
 
 
+def _stops_of_other_documents(
+    document: SuppressionsDocument, seen: set[tuple[str, str]]
+) -> Iterator[Reason]:
+    for field, names in (
+        ("suppressions", [one.id for one in document.suppressions]),
+        ("overrides", [one.id for one in document.overrides]),
+    ):
+        ids = [(f"{field} of {document.environment}", name) for name in names]
+        for index, one in enumerate(ids):
+            if one in seen:
+                text, fix = "is there already in another document", "use another id"
+                yield Reason(field=f"{field}.{index}.id", problem=text, value=one[1], fix=fix)
+        seen.update(ids)
+
+
 def _environment_problems(
     document: EnvironmentDocument, products: Mapping[str, object] | None
 ) -> Iterator[Reason]:
@@ -320,6 +366,8 @@ def _environment_problems(
             problem="is the name of the window that is always open",
             fix="use another name",
         )
+    yield from document.settings.approvals.problems("settings.approvals")
+    yield from _sizes(document)
     for name in ("downtime-window", "no-downtime-window"):
         window = getattr(document.settings, name.replace("-", "_"))
         yield from _unknown(f"settings.{name}", window, windows)
@@ -330,6 +378,34 @@ def _environment_problems(
             window = getattr(entity, name.replace("-", "_"))
             if window is not None:
                 yield from _unknown(f"entities.{key}.{name}", window, windows)
+
+
+def _sizes(document: EnvironmentDocument) -> Iterator[Reason]:
+    """Yield what is too much for the messages that carry the document."""
+    for name in DURATIONS:
+        if not timedelta() < getattr(document.settings, name) <= DURATION_LIMIT:
+            text = f"must be more than 0, and at most {DURATION_LIMIT.days} days"
+            value = str(getattr(document.settings, name))
+            yield Reason(
+                field=f"settings.{file_key(EnvironmentOptions, name)}", problem=text, value=value
+            )
+    configs = {"config": document.config or {}}
+    for name, entity in document.entities.items():
+        for key, block in entity.config.items():
+            configs[f"entities.{name}.config.{key}.overrides"] = block.overrides
+    for field, config in configs.items():
+        size = len(json.dumps(config, default=str))
+        if size > CONFIG_LIMIT:
+            text = f"has more than {CONFIG_LIMIT} characters as JSON"
+            fix = "keep large files elsewhere, and name them"
+            yield Reason(field=field, problem=text, value=size, fix=fix)
+
+
+def _state_problems(document: StateDocument) -> Iterator[Reason]:
+    for name, entity in document.entities.items():
+        command = entity.command
+        if command is not None and (problem := version_problem(command)) is not None:
+            yield problem.but(field=f"entities.{name}.command.{problem.field}")
 
 
 def _unknown(field: str, name: str, known: Iterable[str]) -> Iterator[Reason]:
@@ -357,7 +433,23 @@ def release_problems(release: Release, product: str, path: str) -> Iterator[Reas
     for number, one in enumerate(release.dependencies):
         if one.product == product:
             field = f"{path}dependencies.{number}.product"
-            yield Reason(field=field, problem="is the product itself", value=one.product)
+            yield Reason(
+                field=field, problem="is the product itself", value=one.product, fix="remove it"
+            )
+        yield from _empty_range(f"{path}dependencies.{number}.", one)
+    for number, other in enumerate(release.incompatibilities):
+        yield from _empty_range(f"{path}incompatibilities.{number}.", other)
+
+
+def _empty_range(path: str, given: Dependency | Incompatibility) -> Iterator[Reason]:
+    """Yield when no version can be in a range."""
+    if given.minimum_version and not in_range(given.minimum_version, None, given.maximum_version):
+        yield Reason(
+            field=f"{path}minimum-version",
+            problem=f"is newer than maximum-version, {given.maximum_version}",
+            value=given.minimum_version,
+            fix="give a range that has versions",
+        )
 
 
 def _product_problems(document: ProductDocument) -> Iterator[Reason]:
@@ -366,25 +458,41 @@ def _product_problems(document: ProductDocument) -> Iterator[Reason]:
         field = f"releases.{index}.version"
         yield from release_problems(release, document.name, f"releases.{index}.")
         if release.version in versions:
-            yield Reason(field=field, problem="is there already", value=release.version)
+            yield Reason(
+                field=field, problem="is there already", value=release.version, fix="remove one"
+            )
         versions.add(release.version)
     yield from _repeated("recalls", [one.id for one in document.recalls])
     for index, recall in enumerate(document.recalls):
         yield from recall_problems(recall, f"recalls.{index}.")
+    paced: set[tuple[str, str]] = set()
     for index, ramp in enumerate(document.ramps):
         if ramp.duration <= timedelta():
             yield Reason(field=f"ramps.{index}.duration", problem="must be more than 0")
-    for channel, length in document.rollouts.items():
-        if length <= timedelta():
-            yield Reason(field=f"rollouts.{channel}", problem="must be more than 0")
+        yield from _of_a_release(f"ramps.{index}", ramp, versions, paced)
+    yield from rollout_problems(document.rollouts)
+    admitted: set[tuple[str, str]] = set()
     for index, admission in enumerate(document.admissions):
-        if admission.version not in versions:
-            yield Reason(
-                field=f"admissions.{index}.version",
-                problem="is not among the releases",
-                value=admission.version,
-                fix=suggestion(admission.version, versions),
-            )
+        yield from _of_a_release(f"admissions.{index}", admission, versions, admitted)
+
+
+def _of_a_release(
+    path: str, entry: Ramp | Admission, versions: Iterable[str], seen: set[tuple[str, str]]
+) -> Iterator[Reason]:
+    """Yield why an entry about a release on a channel can't be used; add it to those seen."""
+    known = list(versions)
+    if entry.version not in known:
+        yield Reason(
+            field=f"{path}.version",
+            problem="is not among the releases",
+            value=entry.version,
+            fix=suggestion(entry.version, known),
+        )
+    place = (entry.version, entry.channel)
+    if place in seen:
+        text = f"there is another entry for this version on {entry.channel}"
+        yield Reason(field=f"{path}.version", problem=text, value=entry.version, fix="remove one")
+    seen.add(place)
 
 
 def recall_problems(recall: Recall, path: str) -> Iterator[Reason]:
@@ -411,7 +519,30 @@ def _suppression_problems(document: SuppressionsDocument) -> Iterator[Reason]:
                 yield Reason(field=field, problem="must be after start", value=one.end.isoformat())
 
 
+def _unknown_entities(
+    document: SuppressionsDocument, files: Sequence[FleetFile]
+) -> Iterator[Reason]:
+    """Yield the entities that neither the environment nor its state has."""
+    name = document.environment
+    declared = (one.entities for one in _of(files, EnvironmentDocument) if one.name == name)
+    reported = (one.entities for one in _of(files, StateDocument) if one.environment == name)
+    known = {*chain(*declared), *chain(*reported)}
+    stops: tuple[tuple[str, tuple[Suppression | WindowOverride, ...]], ...] = (
+        ("suppressions", document.suppressions),
+        ("overrides", document.overrides),
+    )
+    for field, entries in stops:
+        for index, one in enumerate(entries):
+            if one.entity is not None:
+                yield from _unknown(f"{field}.{index}.entity", one.entity, known)
+
+
 def _repeated(field: str, ids: Sequence[str]) -> Iterator[Reason]:
     for index, one in enumerate(ids):
         if one in ids[:index]:
-            yield Reason(field=f"{field}.{index}.id", problem="is there already", value=one)
+            yield Reason(
+                field=f"{field}.{index}.id",
+                problem="is there already",
+                value=one,
+                fix="use another id",
+            )

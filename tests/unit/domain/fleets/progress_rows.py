@@ -70,7 +70,6 @@ FAILURES = [
         simple("1.0.0", "1.1.0", suppressions=[stop(minutes=0)]),
         **upgrade("1.1.0"),
     ),
-    row("T121", simple("1.0.0", "1.1.0", suppressions=[]), **upgrade("1.1.0")),
     row(
         "T122",
         simple(
@@ -91,8 +90,14 @@ FAILURES = [
     ),
     row(
         "T124",
-        simple("1.0.0", "1.1.0", state={"active_plan": running_plan("1.1.0", status="CANCELLING")}),
+        simple(
+            "1.0.0",
+            "1.1.0",
+            state={"active_plan": running_plan("1.1.0", status="CANCELLING")},
+            facts={"agent_seen_at": NOW - timedelta(hours=1)},
+        ),
         outcome="ACTIVE",
+        code="ACTIVE_PLAN",
     ),
     row(
         "T125",
@@ -182,6 +187,12 @@ COMMANDS = [
         **issue("BREAK_GLASS", "1.0.0", secrets=("s",)),
     ),
     row(
+        "a-command-waits-for-the-connection",
+        simple("1.0.0", facts={"connection": "no-connection-expected"}, **commanded("restart")),
+        intent="BREAK_GLASS",
+        **blocked(K26="NOT_CONNECTED"),
+    ),
+    row(
         "T137",
         related(
             a=[with_needs("1.0.0", needs("g:b"))],
@@ -256,6 +267,14 @@ INVALIDATION = [
         to="1.1.0",
         discarded="SUPERSEDED",
     ),
+    row("T154-before", waited("1.1.0", hours=3.99), to="1.1.0", outcome="BLOCKED"),
+    row(
+        "T154",
+        waited("1.1.0", hours=4),
+        to="1.1.0",
+        outcome="BLOCKED",
+        next_evaluation_at=NOW + timedelta(hours=4),
+    ),
 ]
 
 # --- artifacts, health, ramps ---------------------------------------------------------------------
@@ -309,6 +328,17 @@ FACTS = [
         ramped(12, 0, state={"config": {"revision": "old"}}),
         **issue("CONFIG", "1.0.0", waiting="UPGRADE"),
     ),
+    row(
+        "T166-rollback",
+        ramped(12, 0, at="1.2.0", state={"last_plan": failed_plan("1.2.0", "1.1.0")}),
+        **issue("ROLLBACK", "1.1.0"),
+    ),
+    row(
+        "T166-command",
+        ramped(12, 0, **commanded("enforce-version", "1.1.0")),
+        **issue("BREAK_GLASS", "1.1.0"),
+    ),
+    row("T166-upgrade", ramped(12, 0), **blocked(K22="RAMP_LIMIT")),
     row(
         # Open for an hour before 10:00, and again from 12:00: of 3 hours one has passed.
         "T169",

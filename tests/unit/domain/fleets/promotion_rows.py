@@ -45,8 +45,8 @@ def canaries(*reports: Any, at: datetime = FRIDAY - HOUR, **more: Any) -> Produc
     return state(release, *others, stages=[stage], reports=reports, **more)
 
 
-def soaking(**more: Any) -> ProductState:
-    return state(published("1.1.0"), stages=[timed()], **more)
+def soaking(stage: Any = None, **more: Any) -> ProductState:
+    return state(published("1.1.0"), stages=[stage or timed()], **more)
 
 
 FOUR = canary(minimum_entities=3)
@@ -72,6 +72,21 @@ PROMOTIONS = [
         **held(soak="SOAKING"),
     ),
     row("T175", soaking(), now=FRIDAY + 3 * DAY, to="beta", outcome="PROMOTE"),
+    row(
+        "T175-weekends-before",
+        soaking(timed(weekends=True)),
+        now=FRIDAY + DAY - MINUTE,
+        to="beta",
+        next_evaluation_at=FRIDAY + DAY,
+        **held(soak="SOAKING"),
+    ),
+    row(
+        "T175-weekends",
+        soaking(timed(weekends=True)),
+        now=FRIDAY + DAY,
+        to="beta",
+        outcome="PROMOTE",
+    ),
     row(
         "T177",
         canaries(report(soak=soak(1, error=4 / 60))),

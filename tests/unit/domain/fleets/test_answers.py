@@ -18,6 +18,7 @@ from temporal_plans.domain.fleets.plans import EndStatus
 from temporal_plans.domain.fleets.progress import carried_out, ended
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.fleets.releases import Release
+from temporal_plans.domain.fleets.standing import after_pass, passed
 from temporal_plans.domain.fleets.suppressions import Origin, Suppression
 from temporal_plans.domain.fleets.world import World
 from unit.domain.fleets.test_properties import NAMES, PRODUCTS, VERSIONS, entities, environments
@@ -156,6 +157,54 @@ def test_deciding_about_changes_equals_deciding_from_nothing(
         given_snapshot = _changed(given_snapshot, one, now)
         answers.change_to(given_snapshot)
         given_snapshot = _compared(answers, given_snapshot, now)
+
+
+@examples(60)
+@given(environments(), st.lists(events, min_size=1, max_size=4))
+def test_what_holds_of_a_decision_made_elsewhere_equals_deciding_later(
+    given_snapshot: Snapshot, happening: list[Event]
+) -> None:
+    """The environment changes while an activity decides about all of it."""
+    answers = Answers(given_snapshot)
+    done = passed(given_snapshot, decide(given_snapshot, NOW), {})
+    answers.take(done.again)
+    now, later = NOW, given_snapshot
+    for one in happening:
+        if one.kind == "later":
+            now += HOUR
+        later = _changed(later, one, now)
+    kept = answers.without_changed(done, later, now)
+    issued = {one.partition("/")[2] for one in _names(decide(later, now))}
+    if later.environment.settings.max_active_plans is None:
+        assert set(kept.issued) <= issued
+    else:  # a plan that came meanwhile may have gone first
+        assert len(kept.issued) <= len(issued)
+    environment = after_pass(later.environment, kept, now)
+    products = tuple(
+        one.but(ramps=kept.ramps.get(one.id, one.ramps)) if kept.ramps else one
+        for one in later.products
+    )
+    after = later.but(environment=environment, products=products)
+    answers.change_to(after)
+    _agreed(answers, after, now)
+
+
+def _names(answer: FleetDecision) -> list[str]:
+    return [one.entity for one in answer.decisions if one.outcome is Outcome.ISSUE]
+
+
+def _agreed(answers: Answers, given_snapshot: Snapshot, now: datetime) -> None:
+    """Decide until nothing is issued: what is decided of all is what deciding from nothing says."""
+    for _ in range(20):
+        whole, part = decide(given_snapshot, now), answers.decide(now)
+        assert _issued(part) == _issued(whole)
+        done = carried_out(given_snapshot, part)
+        assert done == carried_out(given_snapshot, whole)
+        given_snapshot = done
+        answers.change_to(given_snapshot)
+        if not _issued(whole):
+            return
+    raise AssertionError("issues again and again")
 
 
 @examples(60)

@@ -11,6 +11,11 @@ from temporal_plans.domain.fleets.plans import Command
 
 WAITING = {"command": {"id": "before", "type": "restart", "reason": "r"}}
 
+RUNNING: dict[str, Any] = {
+    "active_plan": {"number": 3, "kind": "CHANGE_VERSION", "intent": "BREAK_GLASS", "to": {}},
+}
+UPGRADING: dict[str, Any] = {"active_plan": {**RUNNING["active_plan"], "intent": "UPGRADE"}}
+
 
 def _entity(version: str | None = "1.0.0", **more: Any) -> Entity:
     return Entity.model_validate({"name": "a", **entity("g:a", version, **more)})
@@ -20,6 +25,8 @@ def _entity(version: str | None = "1.0.0", **more: Any) -> Entity:
     ("given", "command", "field"),
     [
         pytest.param(_entity(state=WAITING), {"type": "restart"}, "command", id="T133"),
+        pytest.param(_entity(state=RUNNING), {"type": "restart"}, "command", id="T133-carried-out"),
+        pytest.param(_entity(state=UPGRADING), {"type": "restart"}, None, id="T131"),
         pytest.param(_entity(), {"type": "restart", "reason": " "}, "reason", id="T139"),
         pytest.param(_entity(), {"type": "restart"}, None, id="restart"),
         pytest.param(_entity(None), {"type": "restart"}, "type", id="restart-of-nothing"),

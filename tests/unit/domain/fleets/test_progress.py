@@ -4,10 +4,19 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from builders.fleets import NOW, decision, entity, release, simple, snapshot, stop
+from builders.fleets import (
+    NOW,
+    decision,
+    entity,
+    release,
+    running_plan,
+    simple,
+    snapshot,
+    stop,
+)
 from temporal_plans.domain.fleets.decide import decide
 from temporal_plans.domain.fleets.environment import Snapshot
-from temporal_plans.domain.fleets.plans import EndStatus, EntityVersion
+from temporal_plans.domain.fleets.plans import ActiveStatus, EndStatus, EntityVersion
 from temporal_plans.domain.fleets.progress import carried_out, ended
 
 HOUR = timedelta(hours=1)
@@ -29,6 +38,17 @@ def test_a_plan_runs_ends_and_leaves_nothing_to_do() -> None:
     [found] = done.environment.entities
     assert (found.state.version, found.state.active_plan) == ("1.1.0", None)
     assert decision(decide(done, NOW + HOUR)).code == "UP_TO_DATE"
+
+
+@pytest.mark.parametrize("status", ActiveStatus)
+def test_t124_a_decision_says_how_far_a_running_plan_is(status: ActiveStatus) -> None:
+    given = simple("1.0.0", "1.1.0", state={"active_plan": running_plan("1.1.0", status=status)})
+    plan = decision(decide(given, NOW)).plan
+    assert plan is not None
+    assert plan.model_dump(mode="json")["status"] == str(status)
+    waiting = decision(decide(simple("1.0.0", "1.1.0", suppressions=[stop()]), NOW)).plan
+    assert waiting is not None
+    assert waiting.status is None
 
 
 def test_t155_the_same_plan_goes_on_and_its_clock_starts_again() -> None:
@@ -99,6 +119,35 @@ def test_the_stop_of_the_environment_is_kept_and_ends() -> None:
     freed = decide(stopped, NOW + HOUR)
     assert freed.threshold.removed == (answer.threshold.created.id,)
     assert {one.outcome for one in freed.decisions} == {"ISSUE"}
+
+
+def test_secrets_that_were_edited_while_a_plan_ran_still_wait() -> None:
+    running = _decided(simple("1.0.0", "1.1.0", state={"pending_secrets": ["old"]}), NOW)
+    reported = _with_secrets(running, "old", "new")
+    done = _ended(reported, EndStatus.SUCCEEDED, NOW + HOUR)
+    assert done.environment.entities[0].state.pending_secrets == ("new",)
+    plan = decision(decide(done, NOW + HOUR)).plan
+    assert plan is not None
+    assert (plan.intent, plan.secrets) == ("SECRET", ("new",))
+
+
+def test_a_plan_of_a_former_version_takes_all_secrets_for_applied() -> None:
+    given = simple("1.0.0", state={"pending_secrets": ["s"], "active_plan": running_plan("1.1.0")})
+    done = _ended(given, EndStatus.SUCCEEDED, NOW)
+    assert done.environment.entities[0].state.pending_secrets == ()
+
+
+def test_what_is_uninstalled_needs_no_secrets() -> None:
+    running = _decided(simple("1.0.0", uninstall=True, state={"pending_secrets": ["s"]}), NOW)
+    done = _ended(running, EndStatus.SUCCEEDED, NOW)
+    [found] = done.environment.entities
+    assert (found.state.version, found.state.pending_secrets) == (None, ())
+
+
+def _with_secrets(given: Snapshot, *names: str) -> Snapshot:
+    [one] = given.environment.entities
+    entities = (one.but(state=one.state.but(pending_secrets=names)),)
+    return given.but(environment=given.environment.but(entities=entities))
 
 
 @pytest.mark.parametrize("status", list(EndStatus))

@@ -27,6 +27,7 @@ from temporal_plans.domain.fleets.promotion.by_hand import HandPromotion
 from temporal_plans.domain.fleets.promotion.channels import Channel, default_channels
 from temporal_plans.domain.fleets.promotion.decide import decide_promotions
 from temporal_plans.domain.fleets.promotion.events import (
+    Cancelled,
     ChannelChanged,
     Paused,
     PipelineChanged,
@@ -278,7 +279,7 @@ RULES = [{"name": "beta", "labels": {"tested": ["yes"]}}, {"name": "old", "archi
         (Published(release=Release(version="1.2.0-x")), "has no order"),
         (Published(release=Release(version="1.2.0", channels=("beta",))), "tested = yes"),
         (Reverted(recall="x"), "there is no x"),
-        (Paused(source="a", target="b", version="1.1.0", reason=""), "there is no a to b"),
+        (Paused(source="a", target="b", version="1.1.0", reason=""), "no stage of the pipeline"),
         (Paused(source="DEV", target="beta", version="2.0.0", reason=""), "there is no 2.0.0"),
         (PipelineChanged(pipeline=BROKEN), "another product than g:a"),
         (PipelineChanged(pipeline=BROKEN), "must be either timed or canary"),
@@ -322,6 +323,21 @@ def test_a_person_pauses_and_resumes() -> None:
         "a person paused it: audit",
     )
     assert only(decide_promotions(after(RESUMED, paused, FRIDAY), FRIDAY)).outcome == ("PROMOTE")
+
+
+def test_a_person_cancels_and_resumes() -> None:
+    stage = {"source": "beta", "target": "stable", "version": "1.1.0"}
+    given = canaries(report(soak=soak(1)))
+    cancelled = after(Cancelled.model_validate({**stage, "reason": "audit"}), given, FRIDAY)
+    cancelled, answer = settled(cancelled, FRIDAY)
+    assert (only(answer).code, only(answer).message) == (
+        "CANCELLED_BY_HAND",
+        "it was cancelled (audit): resume it, or promote by hand",
+    )
+    assert answer.tests == ()
+    assert only(decide_promotions(after(RESUMED, cancelled, FRIDAY), FRIDAY)).outcome == "PROMOTE"
+    wrong = Cancelled.model_validate({**stage, "target": "x", "reason": "audit"})
+    assert "no stage of the pipeline goes from beta to x" in str(refusal_of(wrong, given))
 
 
 def test_a_pipeline_waits_for_canaries_from_when_it_was_enabled() -> None:

@@ -6,6 +6,7 @@ Those of ``DEFAULTS`` are choices of ours where the followed documentation is si
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,9 +38,10 @@ from unit.domain.fleets.progress_rows import (
     STOPPED,
     WITH_IMAGE,
     counted,
-    waited,
 )
 from unit.domain.fleets.rows import blocked, idle, issue, row, upgrade
+from unit.domain.fleets.scenario_list import DEFAULTS as DEFAULT_IDS
+from unit.domain.fleets.scenario_list import NO_FILE, NOT_HERE, SCENARIOS
 from unit.domain.fleets.target_rows import (
     BOTH_B,
     CLOSED,
@@ -160,9 +162,8 @@ DEFAULTS = [
         ),
         **upgrade("1.2.0"),
     ),
-    row("T154-before", waited("1.1.0", hours=3.99), to="1.1.0", outcome="BLOCKED"),
     row(
-        "T154-artifacts",
+        "artifacts-missing-for-four-hours",
         snapshot(
             {
                 "a": entity(
@@ -215,41 +216,77 @@ def test_decided_by_default(given: Snapshot, now: datetime, expected: Mapping[st
     assert differences(given, now, expected) == []
 
 
-NOT_HERE = {
-    "T016": "keys of agents are out of scope",
-    "T072": "modules are out of scope",
-    "T104": "an entity is added by a change of documents, which a workflow takes",
-    "T205": "change requests are workflows",
-    "T206": "change requests are workflows",
-}
-"""Scenarios that are no decision, and why."""
-
 ELSEWHERE = {
     "domain/fleets/test_commands.py": "T133 T139",
+    "domain/fleets/test_other_product.py": "T104",
     "domain/fleets/test_progress.py": "T115 T118c T155",
+    "domain/fleets/test_scenario_steps.py": (
+        "T021 T036 T042 T066 T069 T080 T085 T121 T124 T160 T163"
+    ),
     "domain/fleets/test_versions.py": "T200 T202 T203",
     "domain/fleets/promotion_rows.py": "T175 T177 T178 T180 T187 T192",
     "domain/fleets/test_promotion.py": "T038 T168 T172 T174 T181 T183 T184 T186 T190",
     "loading/fleets/test_documents.py": "T171 T172 T211",
     "loading/fleets/test_schedules.py": "T036",
+    "../workflows/test_change_requests.py": "T205 T206",
 }
 """Scenarios that are tested in other files, by the file."""
 
-SCENARIOS = """
-T001 T002 T004 T005 T007 T008 T010 T011 T013 T014 T016 T017 T020 T021 T023 T024 T026 T027 T029
-T030 T032 T033 T035 T036 T038 T040 T042 T043 T045 T046 T048 T049 T051 T052 T054 T055 T057 T058
-T060 T061 T063 T064 T066 T067 T069 T070 T072 T080 T082 T083 T085 T086 T088 T089 T091 T092 T094
-T095 T097 T098 T100 T101 T103 T104 T111 T112 T114 T115 T117 T118 T118c T119 T121 T122 T124 T125
-T127 T128 T130 T131 T133 T134 T136 T137 T139 T140 T151 T152 T154 T155 T157 T160 T162 T163 T165
-T166 T168 T169 T171 T172 T174 T175 T177 T178 T180 T181 T183 T184 T186 T187 T189 T190 T192 T200
-T202 T203 T205 T206 T208 T209 T211
-"""
+EXAMPLES = ROOT / "examples" / "fleets"
+_SHOWN = re.compile(r"^# (T\d{3}c?(?:, T\d{3}c?)*):", re.MULTILINE)
+
+
+def shown_in(folder: Path) -> set[str]:
+    """The scenarios that the files of a folder say that they show."""
+    lists = [text for path in folder.glob("*.yml") for text in _SHOWN.findall(path.read_text())]
+    return {one for text in lists for one in text.split(", ")}
+
+
+FOLDERS = ("", "scenarios", "defaults")
+
+
+def test_every_scenario_is_shown_by_an_example_or_has_its_reason() -> None:
+    shown = set[str]().union(*(shown_in(EXAMPLES / one) for one in FOLDERS))
+    assert sorted(set(SCENARIOS) - shown - set(NO_FILE)) == []
+    assert sorted(shown - set(SCENARIOS)) == []
+    assert sorted(shown & set(NO_FILE)) == []
+
+
+def test_an_environment_of_a_scenario_has_its_name_and_is_expected_to_be_decided() -> None:
+    for path in (*EXAMPLES.glob("scenarios/*.yml"), EXAMPLES / "defaults" / "decisions.yml"):
+        text = path.read_text()
+        for one in sorted(shown_in(path.parent)):
+            if f"# {one}:" in text:
+                name = one.lower()
+                assert f"# {one}: " in text.partition(f"name: {name}\n")[0], one
+                assert re.search(rf"^  {name}/[a-z]+: ?", text, re.MULTILINE), one
+
+
+def test_choices_of_ours_are_a_group_of_their_own() -> None:
+    """Rows of one table, and files of one folder: both can be left out."""
+    rows = {str(one.id).partition("-")[0] for one in DECIDED}
+    assert sorted(rows & DEFAULT_IDS) == []
+    assert sorted({str(one.id).partition("-")[0] for one in DEFAULTS} - DEFAULT_IDS) == sorted(OWN)
+    files = shown_in(EXAMPLES) | shown_in(EXAMPLES / "scenarios")
+    assert sorted(files & DEFAULT_IDS) == []
+    assert sorted(shown_in(EXAMPLES / "defaults") - DEFAULT_IDS) == []
+
+
+OWN = {"agent", "artifacts", "schema"}
+"""Rows without an id."""
+
+
+def test_what_is_out_of_scope_is_said() -> None:
+    page = (ROOT / "docs" / "fleets.md").read_text()
+    scope = page.partition("Out of scope")[2]
+    for reason in NOT_HERE.values():
+        assert reason.removesuffix(" are out of scope") in scope
 
 
 def test_every_scenario_is_here_or_has_its_reason() -> None:
     here = {str(one.id).partition("-")[0] for one in (*DECIDED, *DEFAULTS)}
     elsewhere = {one for ids in ELSEWHERE.values() for one in ids.split()}
-    assert sorted(set(SCENARIOS.split()) - here - elsewhere - set(NOT_HERE)) == []
+    assert sorted(set(SCENARIOS) - here - elsewhere - set(NOT_HERE)) == []
     assert sorted(set(NOT_HERE) & (here | elsewhere)) == []
 
 
@@ -259,6 +296,32 @@ def test_scenarios_are_where_they_are_said_to_be(path: str, ids: str) -> None:
     named = set(re.findall(r"\b(?:test_)?(t\d{3}c?)(?![0-9a-z])", text))
     missing = [one for one in ids.lower().split() if one not in named]
     assert missing == []
+
+
+CLOCK = "T021 T048 T118c T119 T154 T155 T165 T169"
+"""Scenarios of environments that come about by time alone: also workflow tests on a clock that
+skips time."""
+
+CLOCK_OF_PRODUCTS = "T038 T175 T177 T186 T187"
+"""Those of pipelines."""
+
+
+def test_clock_scenarios_of_environments_are_workflow_tests_too() -> None:
+    text = (ROOT / "tests" / "workflows" / "test_fleet_clock.py").read_text()
+    named = {one.upper().replace("C", "c") for one in re.findall(r"def test_(t\d{3}c?)_", text)}
+    assert named == set(CLOCK.split())
+
+
+def test_clock_scenarios_of_pipelines_are_workflow_tests_too() -> None:
+    text = (ROOT / "tests" / "workflows" / "test_promotion_clock.py").read_text()
+    described = re.findall(r'def test_\w+\([^)]*\) -> None:\n    """([^"]*)"""', text)
+    named = {one for words in described for one in re.findall(r"\bT\d{3}c?\b", words)}
+    assert named == set(CLOCK_OF_PRODUCTS.split())
+
+
+def test_clock_scenarios_are_scenarios() -> None:
+    clock = {*CLOCK.split(), *CLOCK_OF_PRODUCTS.split()}
+    assert sorted(clock - set(SCENARIOS)) == []
 
 
 def test_majors_have_blocks() -> None:

@@ -12,9 +12,10 @@ from temporal_plans.domain.plans.explain import explain
 from temporal_plans.domain.values.refusal import Code
 
 
-def board(states: str, *, reentrant: bool = False) -> PlanBoard:
+def board(states: str, *, reentrant: bool = False, interrupted: bool = False) -> PlanBoard:
     spec = plan_spec(phase_spec("p", "a", "b"), reentrant=reentrant)
-    return PlanBoard(spec, PlanState(phases={0: PhaseState(steps=in_states(states))}))
+    phases = {0: PhaseState(steps=in_states(states))}
+    return PlanBoard(spec, PlanState(phases=phases, interrupted=interrupted))
 
 
 def code(board: PlanBoard, verb: Verb, *names: str, force: bool = False) -> str:
@@ -28,10 +29,7 @@ def code(board: PlanBoard, verb: Verb, *names: str, force: bool = False) -> str:
     return ""
 
 
-@pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize("reentrant", [False, True])
-@pytest.mark.parametrize("states", ["P P", "C SG", "E P", "C P", "D P", "PR P"])
-@pytest.mark.parametrize(
+VERBS = pytest.mark.parametrize(
     ("verb", "names"),
     [
         (Verb.STOP, ()),
@@ -40,12 +38,25 @@ def code(board: PlanBoard, verb: Verb, *names: str, force: bool = False) -> str:
         (Verb.RESTART, ("p", "a")),
     ],
 )
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("states", ["P P", "C SG", "E P", "C P", "D P", "PR P"])
+@VERBS
 def test_once_it_has_begun_it_is_repeated_by_force_only(
     verb: Verb, names: tuple[str, ...], states: str, reentrant: bool, force: bool
 ) -> None:
-    refused = not (reentrant or force or states == "P P")
+    refused = not (reentrant or force)
     found = code(board(states, reentrant=reentrant), verb, *names, force=force)
     assert found == ("not-reentrant" if refused else "")
+
+
+@VERBS
+def test_before_it_may_begin_nothing_is_refused(verb: Verb, names: tuple[str, ...]) -> None:
+    """Where no step may begin: otherwise one may be at work already, which its phase has yet to
+    report."""
+    assert code(board("P P", interrupted=True), verb, *names) == ""
 
 
 def test_the_refusal_says_what_to_do() -> None:

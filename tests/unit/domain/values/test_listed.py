@@ -25,3 +25,7 @@ def test_a_suggestion_names_all_when_they_are_few() -> None:
     assert suggestion("x", names) == f"use one of: {', '.join(names)}"
     many = [f"name-{number:02}" for number in range(30)]
     assert suggestion("x", many).endswith("name-09 and 20 more")
+
+
+def test_a_name_in_other_letters_is_suggested() -> None:
+    assert suggestion("replicas", ["REPLICAS", "MEMORY"]) == "did you mean REPLICAS?"

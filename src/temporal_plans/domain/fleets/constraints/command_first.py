@@ -18,7 +18,11 @@ def no_command(proposal: Proposal, _world: World, _now: datetime, /) -> Refusal 
         problem=f"the command {command.id} ({command.type}) goes first",
         value={"id": command.id, "type": command.type.value},
     )
-    return refused(FleetCode.PENDING_COMMAND, reason, cure="wait for it, or cancel it")
+    return refused(
+        FleetCode.PENDING_COMMAND,
+        reason,
+        cure="wait for it, or withdraw it: fleet cancel --command",
+    )
 
 
 COMMAND_FIRST = Constraint(

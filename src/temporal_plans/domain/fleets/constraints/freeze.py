@@ -6,6 +6,7 @@ from temporal_plans.domain.fleets.codes import FleetCode
 from temporal_plans.domain.fleets.constraints.record import Constraint, Stage, refused
 from temporal_plans.domain.fleets.proposal import Proposal
 from temporal_plans.domain.fleets.suppressions import first_time
+from temporal_plans.domain.fleets.times import in_text
 from temporal_plans.domain.fleets.world import World
 from temporal_plans.domain.values.refusal import Reason, Refusal
 
@@ -20,7 +21,7 @@ def not_frozen(proposal: Proposal, world: World, now: datetime, /) -> Refusal | 
             continue
         known = until.year < datetime.max.year
         ends += [until] if known else []
-        text = f" until {until.isoformat()}" if known else ""
+        text = f" until {in_text(until)}" if known else ""
         reasons.append(
             Reason(
                 field="recalls",

@@ -4,8 +4,9 @@ from datetime import datetime
 
 from temporal_plans.domain.fleets.codes import FleetCode
 from temporal_plans.domain.fleets.constraints.record import Constraint, Stage, refused
+from temporal_plans.domain.fleets.dependency_groups import ignores
 from temporal_plans.domain.fleets.proposal import Proposal
-from temporal_plans.domain.fleets.world import World, ignores
+from temporal_plans.domain.fleets.world import World
 from temporal_plans.domain.values.refusal import Reason, Refusal
 
 
@@ -20,9 +21,7 @@ def required_first(proposal: Proposal, world: World, _now: datetime, /) -> Refus
         and not ignores(entity, one.product)
         and not _is_installed(world, proposal, one.product)
     ]
-    if missing:
-        tolerated = world.tolerated(entity)
-        missing = [product for product in missing if product not in tolerated]
+    missing = [product for product in missing if not world.tolerates(entity, product)]
     if not missing:
         return None
     reasons = (

@@ -1,4 +1,7 @@
-"""K30: the namespace that an uninstall deletes is empty and not protected."""
+"""K30: the namespace of an uninstalled package could be deleted: it is empty and not protected.
+
+Nothing here deletes it; its owner may, after the uninstall.
+"""
 
 from datetime import datetime
 
@@ -10,7 +13,7 @@ from temporal_plans.domain.values.refusal import Reason, Refusal
 
 
 def deletable(proposal: Proposal, world: World, _now: datetime, /) -> Refusal | None:
-    """Concerns package entities whose settings ask for the deletion."""
+    """Concerns package entities whose settings ask for this check (``delete-namespace``)."""
     entity = proposal.entity
     settings = entity.settings
     if settings is None or settings.kind != "package" or not settings.delete_namespace:

@@ -25,7 +25,9 @@ def alone(proposal: Proposal, world: World, _now: datetime, /) -> Refusal | None
         return None
     reason = Reason(
         field="max-active-plans",
-        problem=f"{world.active} plans run in the environment",
+        problem="1 plan runs in the environment"
+        if world.active == 1
+        else f"{world.active} plans run in the environment",
         value={"active": world.active, "limit": limit},
     )
     return refused(FleetCode.ACTIVE_PLAN, reason, cure="wait, or raise max-active-plans")

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from temporal_plans.domain.fleets.codes import FleetCode
 from temporal_plans.domain.fleets.constraints.record import Constraint, Stage, refused
-from temporal_plans.domain.fleets.products import Ramp
+from temporal_plans.domain.fleets.products import ONE_UPGRADE, Ramp
 from temporal_plans.domain.fleets.proposal import Proposal
 from temporal_plans.domain.fleets.world import World
 from temporal_plans.domain.values.refusal import Reason, Refusal
@@ -13,14 +13,14 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def has_slot(proposal: Proposal, world: World, now: datetime, /) -> Refusal | None:
-    """One upgrade may start at once, and the others evenly over the duration of the ramp, which
-    passes only while the product's maintenance window is open."""
+    """Upgrades start evenly over the duration of the ramp, which passes only while the product's
+    maintenance window is open, with a head start of one upgrade at most."""
     ramp = ramp_of(proposal, world)
     if ramp is None:
         return None
     elapsed = world.product_window(proposal.entity.product).open_time(ramp.started_at, now)
     started = _started(ramp, proposal, world)
-    if elapsed >= ramp.duration or started < _allowed(ramp, elapsed):
+    if elapsed >= ramp.duration or started < allowed(ramp, elapsed):
         return None
     again = _slot_at(ramp, proposal, world)
     reason = Reason(
@@ -51,14 +51,19 @@ def _started(ramp: Ramp, proposal: Proposal, world: World) -> int:
     return ramp.started + world.ramp_starts.get(key, 0)
 
 
-def _allowed(ramp: Ramp, elapsed: timedelta) -> int:
-    return ramp.entities * (elapsed // _MICROSECOND) // (ramp.duration // _MICROSECOND) + 1
+def allowed(ramp: Ramp, elapsed: timedelta) -> int:
+    """Return how many upgrades may have started when the window was open for so long."""
+    whole = ramp.duration // _MICROSECOND
+    parts = ramp.entities * (elapsed // _MICROSECOND) * ONE_UPGRADE // whole + ramp.head_start
+    return parts // ONE_UPGRADE
 
 
 def _slot_at(ramp: Ramp, proposal: Proposal, world: World) -> datetime | None:
     """Return when one more than has started may start."""
     started, whole = _started(ramp, proposal, world), ramp.duration // _MICROSECOND
-    wanted = -(-started * whole // ramp.entities) if ramp.entities else whole
+    parts = (started + 1) * ONE_UPGRADE - ramp.head_start
+    each = ramp.entities * ONE_UPGRADE
+    wanted = -(-parts * whole // each) if each else whole
     window = world.product_window(proposal.entity.product)
     return window.time_of_open(ramp.started_at, min(wanted, whole) * _MICROSECOND)
 

@@ -19,7 +19,8 @@ def not_recalled(proposal: Proposal, world: World, _now: datetime, /) -> Refusal
     reasons = (
         Reason(
             field="recalls",
-            problem=f"{proposal.version} is recalled by {one.id}"
+            problem=f"{proposal.version} is recalled"
+            + ("" if one.id == proposal.version else f" by {one.id}")
             + (f" ({one.reason})" if one.reason else ""),
             value={"id": one.id, "reason": one.reason, "by": one.by, "cause": one.cause.value},
         )

@@ -13,10 +13,8 @@ def broken_by(proposal: Proposal, world: World, rule: str) -> tuple[Violation, .
     entity = proposal.entity
     if proposal.version is not None and proposal.version == entity.state.version:
         return ()
-    tolerated = frozenset[str]()
-    if proposal.intent is Intent.INSTALL:
-        tolerated = world.tolerated(entity)
-    found = newly_broken(world, entity, proposal.version, tolerated)
+    installs = proposal.intent is Intent.INSTALL
+    found = newly_broken(world, entity, proposal.version, installs=installs)
     return tuple(sorted(one for one in found if one.rule == rule))
 
 

@@ -7,13 +7,14 @@ from temporal_plans.domain.fleets.codes import FleetCode
 from temporal_plans.domain.fleets.constraints.record import refused
 from temporal_plans.domain.fleets.proposal import Proposal
 from temporal_plans.domain.fleets.suppressions import Origin, Suppression, first_time
+from temporal_plans.domain.fleets.times import in_text
 from temporal_plans.domain.fleets.world import World
 from temporal_plans.domain.values.refusal import Reason, Refusal
 
 
 def refusal_by(proposal: Proposal, world: World, now: datetime, origin: Origin) -> Refusal | None:
     """Return the refusal by the active suppressions of an origin; each is named."""
-    if not world.suppressions:
+    if not world.stops.all:
         return None
     active = [one for one in _of(proposal, world, origin) if one.active(now)]
     if not active:
@@ -27,13 +28,13 @@ def refusal_by(proposal: Proposal, world: World, now: datetime, origin: Origin) 
 
 def next_edge(proposal: Proposal, world: World, now: datetime, origin: Origin) -> datetime | None:
     """Return when the next suppression of an origin takes or loses effect."""
-    if not world.suppressions:
+    if not world.stops.all:
         return None
     return first_time(one.next_edge(now) for one in _of(proposal, world, origin))
 
 
 def _of(proposal: Proposal, world: World, origin: Origin) -> Iterator[Suppression]:
-    for one in world.suppressions_of(proposal.entity):
+    for one in world.stops.of(proposal.entity):
         if one.origin is not origin:
             continue
         if one.target_version is not None and one.target_version != proposal.version:
@@ -46,7 +47,7 @@ def _of(proposal: Proposal, world: World, origin: Origin) -> Iterator[Suppressio
 
 def _text(one: Suppression) -> str:
     scope = f"the entity {one.entity}" if one.entity else "the environment"
-    end = f" until {one.end.isoformat()}" if one.end else ""
+    end = f" until {in_text(one.end)}" if one.end else ""
     why = f": {one.reason}" if one.reason else ""
     return f"the {one.origin} suppression {one.id} stops {scope}{end}{why}"
 

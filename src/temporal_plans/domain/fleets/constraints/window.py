@@ -6,6 +6,7 @@ from temporal_plans.domain.fleets.codes import FleetCode
 from temporal_plans.domain.fleets.constraints.record import refused
 from temporal_plans.domain.fleets.proposal import Proposal
 from temporal_plans.domain.fleets.suppressions import WindowClass, first_time, next_time
+from temporal_plans.domain.fleets.times import in_text
 from temporal_plans.domain.fleets.world import World
 from temporal_plans.domain.values.refusal import Reason, Refusal
 
@@ -24,7 +25,7 @@ def refusal_outside(proposal: Proposal, world: World, now: datetime) -> Refusal 
     ):
         return None
     opening = first_time((window.next_opening(now), _next_override(proposal, world, now, wanted)))
-    when = f"next opens {opening.isoformat()}" if opening else "no opening is known"
+    when = f"next opens {in_text(opening)}" if opening else "no opening is known"
     reason = Reason(
         field="window",
         problem=f"outside the {wanted} window, which {when}"

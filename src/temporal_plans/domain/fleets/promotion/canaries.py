@@ -19,6 +19,8 @@ from temporal_plans.domain.fleets.promotion.review import Review, failed, ok
 from temporal_plans.domain.fleets.promotion.soak import Condition, Measured
 
 _CANARIES = ("canaries", "there are enough canaries")
+_NAMED_LIMIT = 5
+"""Canaries that a message names."""
 _HEALTHY = ("healthy", "enough canaries have soaked and are healthy")
 
 
@@ -107,9 +109,23 @@ def enough_healthy(pool: Pool, count: CanaryCount, again: datetime | None) -> Ve
             f"{count.healthy} of {count.canaries} canaries have soaked with {version} and are "
             f"healthy, and {count.needed} must be"
         )
+        text += _in_error(pool)
         code, cure = PromotionCode.CANARIES_SOAKING, "wait, or promote by hand"
     data = {"healthy": [count.healthy], "needed": [count.needed], "reached": [count.reached]}
     return failed(*_HEALTHY, code, text, cure=cure, again=again, data=data)
+
+
+def _in_error(pool: Pool) -> str:
+    """Return the canaries with the release that are in error now, for people."""
+    bad = [
+        f"{one.environment}/{one.entity}"
+        for one in pool.reached
+        if one.condition is Condition.UNHEALTHY
+    ]
+    if not bad:
+        return ""
+    more = f" and {len(bad) - _NAMED_LIMIT} more" if len(bad) > _NAMED_LIMIT else ""
+    return f"; in error: {', '.join(bad[:_NAMED_LIMIT])}{more}"
 
 
 def soak_ends(pool: Pool) -> datetime | None:

@@ -6,6 +6,7 @@ from temporal_plans.domain.fleets.decisions import Verdict
 from temporal_plans.domain.fleets.promotion.codes import PromotionCode
 from temporal_plans.domain.fleets.promotion.labels import unmet
 from temporal_plans.domain.fleets.promotion.review import Review, failed, ok
+from temporal_plans.domain.fleets.times import in_text
 
 _CHANNEL = ("channel", "the target channel takes releases")
 _LABELS = ("labels", "the release has the labels that are required")
@@ -45,7 +46,7 @@ def window_open(review: Review) -> Verdict:
     if window.is_open(review.now):
         return ok(*_WINDOW)
     opening = window.next_opening(review.now)
-    when = f", which next opens {opening.isoformat()}" if opening else ""
+    when = f", which next opens {in_text(opening)}" if opening else ""
     return failed(
         *_WINDOW,
         PromotionCode.OUTSIDE_WINDOW,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from temporal_plans.domain.fleets.catalogue import Catalogue
 from temporal_plans.domain.fleets.decisions import Verdict
 from temporal_plans.domain.fleets.promotion.canaries import (
     Pool,
@@ -38,7 +39,6 @@ from temporal_plans.domain.fleets.promotion.state import ProductState
 from temporal_plans.domain.fleets.promotion.timed import ready_at, soaked
 from temporal_plans.domain.fleets.recalls import Recall, RecallCause, RecallStatus, RollOff
 from temporal_plans.domain.fleets.suppressions import first_time, next_time
-from temporal_plans.domain.fleets.world import Catalogue
 
 WAITING_LIMIT = timedelta(days=7)
 """For how long a release waits for the first canary to have it."""
@@ -133,7 +133,8 @@ class _Pass:
             return _answer(review, PromotionOutcome.PAUSED, code, text, run=review.run)
         if review.run.status is RunStatus.CANCELLED:
             code = review.run.code or PromotionCode.PROMOTION_TIMEOUT
-            text = "it was cancelled: resume it, or promote by hand"
+            why = f" ({review.run.reason})" if review.run.reason else ""
+            text = f"it was cancelled{why}: resume it, or promote by hand"
             return _answer(review, PromotionOutcome.CANCELLED, code, text, run=review.run)
         if review.run.code is PromotionCode.PAUSED_BY_HAND:
             text = f"a person paused it{f': {review.run.reason}' if review.run.reason else ''}"

@@ -90,6 +90,16 @@ class Resumed(Value):
     version: VersionText
 
 
+class Cancelled(Value):
+    """A person cancels the promotion of a release in a stage."""
+
+    event: Literal["cancelled"] = "cancelled"
+    source: ShortName
+    target: ShortName
+    version: VersionText
+    reason: Text
+
+
 class PipelineChanged(Value):
     """The pipeline of the product is another, or there is none."""
 
@@ -112,6 +122,7 @@ ProductEvent = Annotated[
     | Reverted
     | Paused
     | Resumed
+    | Cancelled
     | PipelineChanged
     | ChannelChanged,
     Field(discriminator="event"),
@@ -127,7 +138,7 @@ def refusal_of(event: ProductEvent, state: ProductState) -> Refusal | None:
             return hand_refusal(event.promotion, state)
         case Reverted():
             return _unknown("recall", event.recall, [one.id for one in state.product.recalls])
-        case Paused() | Resumed():
+        case Paused() | Resumed() | Cancelled():
             return _stage_refusal(event, state)
         case PipelineChanged():
             return _pipeline_refusal(event.pipeline, state)
@@ -162,12 +173,18 @@ def _publish_refusal(release: Release, state: ProductState) -> Refusal | None:
     return needs_of(release, release.channels, state)
 
 
-def _stage_refusal(event: Paused | Resumed, state: ProductState) -> Refusal | None:
+def _stage_refusal(event: Paused | Resumed | Cancelled, state: ProductState) -> Refusal | None:
     stages = state.pipeline.stages if state.pipeline else ()
     name = f"{event.source} to {event.target}"
-    found = _unknown("stage", name, [f"{one.source} to {one.target}" for one in stages])
-    if found is not None:
-        return found
+    known = [f"{one.source} to {one.target}" for one in stages]
+    if name not in known:
+        text = f"no stage of the pipeline goes from {name}" if stages else "has no pipeline"
+        field, value = ("stage", None) if stages else ("product", state.id)
+        fix = suggestion(name, known) if stages else "apply a document of its pipeline"
+        return Refusal(
+            code=Code.NOT_FOUND,
+            reasons=(Reason(field=field, problem=text, value=value, fix=fix),),
+        )
     versions = [one.version for one in state.product.releases]
     return _unknown("version", event.version, versions)
 
@@ -210,7 +227,7 @@ def after(event: ProductEvent, state: ProductState, now: datetime) -> ProductSta
                 for one in product.recalls
             )
             return state.but(product=product.but(recalls=recalls))
-        case Paused() | Resumed():
+        case Paused() | Resumed() | Cancelled():
             return state.but(runs=_with_run(event, state, now))
         case PipelineChanged():
             return state.but(pipeline=_pipeline(event.pipeline, state.pipeline, now))
@@ -236,7 +253,9 @@ def _reported(event: Reported, state: ProductState, now: datetime) -> tuple[Enti
     return tuple(known[key] for key in sorted(known))
 
 
-def _with_run(event: Paused | Resumed, state: ProductState, now: datetime) -> tuple[StageRun, ...]:
+def _with_run(
+    event: Paused | Resumed | Cancelled, state: ProductState, now: datetime
+) -> tuple[StageRun, ...]:
     key = (event.source, event.target, event.version)
     others = tuple(one for one in state.runs if one.key != key)
     none = StageRun(source=event.source, target=event.target, version=event.version)
@@ -244,6 +263,9 @@ def _with_run(event: Paused | Resumed, state: ProductState, now: datetime) -> tu
     if isinstance(event, Paused):
         code = PromotionCode.PAUSED_BY_HAND
         return (*others, run.but(status=RunStatus.PAUSED, code=code, reason=event.reason))
+    if isinstance(event, Cancelled):
+        code = PromotionCode.CANCELLED_BY_HAND
+        return (*others, run.but(status=RunStatus.CANCELLED, code=code, reason=event.reason))
     return (
         *others,
         run.but(status=RunStatus.EVALUATING, code=None, reason="", since=now, started_at=None),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from temporal_plans.domain.fleets.environment import Connection
 from temporal_plans.domain.fleets.names import EnvironmentName, ProductName, ShortName
@@ -12,6 +12,7 @@ from temporal_plans.domain.fleets.promotion.channels import DEFAULT_CHANNELS
 from temporal_plans.domain.fleets.promotion.labels import LabelRequirements, meets
 from temporal_plans.domain.fleets.promotion.reports import EntityReport
 from temporal_plans.domain.fleets.recalls import RollOff
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.values.model import Duration, Value
 from temporal_plans.domain.values.refusal import Reason
 
@@ -29,6 +30,7 @@ class Timed(Value):
         description="How long a release is on the source channel before, up to 31 days; weekends "
         "do not count."
     )
+    weekends: bool = Field(default=False, description="Weekends count as well.")
     labels: LabelRequirements = Field(
         default={}, description="Labels that the release needs, with their allowed values."
     )
@@ -113,7 +115,7 @@ class PipelineOptions(Value):
 
     product: ProductName = Field(description="The product, `group:name`.")
     enabled: bool = Field(default=True, description="Without it nothing is promoted by itself.")
-    since: AwareDatetime | None = Field(
+    since: Time | None = Field(
         default=None,
         description="When it was enabled; releases that were on a channel before wait for canaries "
         "from then on.",

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from temporal_plans.domain.fleets.environment import Environment
-from temporal_plans.domain.fleets.products import Admission, Product, Ramp
+from temporal_plans.domain.fleets.products import Admission, Product
 from temporal_plans.domain.fleets.promotion.decisions import (
     EntityUnderTest,
     ProductDecision,
     PromotionOutcome,
 )
+from temporal_plans.domain.fleets.promotion.ramps import with_ramps
 from temporal_plans.domain.fleets.promotion.reports import EntityReport
 from temporal_plans.domain.fleets.promotion.state import ProductState
 from temporal_plans.domain.fleets.suppressions import Origin, Suppression
@@ -45,24 +46,13 @@ def admitted(
     new = tuple(one for one in dict.fromkeys(channels) if one not in release.channels)
     if not new:
         return product
-    followers = [one.channel for one in reports]
-    ramps = tuple(
-        Ramp(
-            channel=one,
-            version=version,
-            started_at=now,
-            duration=product.rollouts[one],
-            entities=followers.count(one),
-        )
-        for one in new
-        if one in product.rollouts
-    )
+    ramps = with_ramps(product, version, new, now, tuple(reports))
     changed = release.but(channels=(*release.channels, *new))
     entries = tuple(Admission(version=version, channel=one, at=now) for one in new)
     return product.but(
         releases=tuple(changed if one is release else one for one in product.releases),
         admissions=(*product.admissions, *entries),
-        ramps=(*product.ramps, *ramps),
+        ramps=ramps,
     )
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from pydantic import AwareDatetime
-
 from temporal_plans.domain.fleets.entities import EntityState, Health
 from temporal_plans.domain.fleets.environment import Connection, Environment
 from temporal_plans.domain.fleets.names import EntityName, EnvironmentName, ShortName
 from temporal_plans.domain.fleets.promotion.labels import LabelValues
 from temporal_plans.domain.fleets.promotion.soak import Condition, Soak
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import VersionText
 from temporal_plans.domain.fleets.windows import Window
 from temporal_plans.domain.values.model import Value
@@ -27,7 +26,7 @@ class EntityReport(Value):
     version: VersionText | None = None
     condition: Condition = Condition.HEALTHY
     soak: Soak | None = None
-    reported_at: AwareDatetime | None = None
+    reported_at: Time | None = None
 
     @property
     def key(self) -> tuple[str, str]:

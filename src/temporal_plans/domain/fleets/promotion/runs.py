@@ -2,10 +2,11 @@
 
 from enum import StrEnum
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from temporal_plans.domain.fleets.names import ShortName, Text
 from temporal_plans.domain.fleets.promotion.codes import PromotionCode
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.versions import VersionText
 from temporal_plans.domain.values.model import Value
 
@@ -26,13 +27,13 @@ class StageRun(Value):
     code: PromotionCode | None = Field(
         default=None, description="Why it is paused or was cancelled, for programs."
     )
-    reason: Text = Field(default="", description="Why a person paused it.")
-    since: AwareDatetime | None = Field(
+    reason: Text = Field(default="", description="Why a person paused or cancelled it.")
+    since: Time | None = Field(
         default=None,
         description="When its times began to run again; without it when the release came to the "
         "source channel.",
     )
-    started_at: AwareDatetime | None = Field(
+    started_at: Time | None = Field(
         default=None, description="When the first canary had the release."
     )
 

@@ -10,8 +10,9 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
+from temporal_plans.domain.fleets.times import Time
 from temporal_plans.domain.fleets.windows import Window
 from temporal_plans.domain.values.model import Duration, Value
 
@@ -36,14 +37,14 @@ class Condition(StrEnum):
 class Soak(Value):
     """How an entity was since it has its version."""
 
-    since: AwareDatetime = Field(description="Since when it has the version.")
+    since: Time = Field(description="Since when it has the version.")
     healthy: Duration = Field(
         default=timedelta(), description="How long it was healthy up to `at`, weekends aside."
     )
     unhealthy: Duration = Field(
         default=timedelta(), description="How long it was in error up to `at`, weekends aside."
     )
-    at: AwareDatetime | None = Field(
+    at: Time | None = Field(
         default=None,
         description="Up to when both were counted; without it they began with `since`. "
         "From then on the condition that is reported now counts.",

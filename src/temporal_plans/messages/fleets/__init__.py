@@ -1,0 +1,1 @@
+"""Messages between environments, products, the plans that environments issue, and clients."""
