@@ -31,6 +31,9 @@ from temporal_plans.activities.contents.temporal_contents import TemporalContent
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.verbs.packages import PackageDeployment
 from temporal_plans.domain.cluster.agents import AgentResources
+from temporal_plans.domain.fleets.entities import Health
+from temporal_plans.domain.fleets.promotion.channels import Channel
+from temporal_plans.domain.fleets.promotion.pipelines import PipelineOptions
 from temporal_plans.domain.fleets.recalls import Recall
 from temporal_plans.domain.plans.commands import Command, Verb
 from temporal_plans.domain.plans.status import Status
@@ -41,11 +44,29 @@ from temporal_plans.loading.packages.reader import read_files
 from temporal_plans.loading.services.service import load_service_text
 from temporal_plans.messages.addresses import PLANS_QUEUE
 from temporal_plans.messages.contents import ContentHolder, ContentPart, content_id
-from temporal_plans.messages.fleets import DeleteRequest, RecallRelease, Unsuppress
+from temporal_plans.messages.fleets.change_requests import (
+    ApproveChange,
+    ChangeRequests,
+    HoldChange,
+    RejectChange,
+)
+from temporal_plans.messages.fleets.products import RecallRelease
+from temporal_plans.messages.fleets.reports import EntityFacts, ReportFacts
+from temporal_plans.messages.fleets.requests import DeleteRequest
+from temporal_plans.messages.fleets.stops import Suppress, Unsuppress
 from temporal_plans.messages.packages import TasksOutcome, TasksResult
+from temporal_plans.messages.promotions import (
+    PromoteRelease,
+    PromotionVerb,
+    SetChannel,
+    SetPipeline,
+    SteerPromotion,
+)
 from temporal_plans.messages.schedules import ScheduledPlan
+from temporal_plans.messages.spokes import spoke_id
 from temporal_plans.worker.dev import DevServer
 from temporal_plans.worker.plugin import PlansPlugin
+from temporal_plans.worker.spoke import SpokeSettings, run_spoke
 from workflows.fleet_kit import Environment, Product, entities
 from workflows.package_programs import scripted_cluster
 from workflows.plan_kit import Kit, Recorder, statuses, steps
@@ -301,6 +322,134 @@ async def fleet(kit: Kit) -> list[str]:
     return [environment.id, product.id, *plans]
 
 
+async def apart(kit: Kit) -> list[str]:
+    """An environment whose plans a spoke carries out, here on the same server."""
+    product, environment = Product(kit, "recorded:far"), Environment(kit, "recorded-far")
+    web = environment.entity()
+    await product.apply()
+    document = entities(product) | {"settings": {"release_channel": "stable", "spoke": True}}
+    await environment.apply(document)
+    bare = await Client.connect(
+        kit.client.service_client.config.target_host, data_converter=pydantic_data_converter
+    )
+    stop = asyncio.Event()
+    with tempfile.TemporaryDirectory() as folder:
+        settings = SpokeSettings(environment=environment.name, work_dir=Path(folder))
+        running = asyncio.create_task(run_spoke(bare, bare, settings, stop=stop))
+        for release in ("1.0.0", "1.1.0"):
+            await product.publish(release)
+            await web.until_at(release)
+        stop.set()
+        await running
+    return [environment.id, spoke_id(environment.name)]
+
+
+async def returned(kit: Kit) -> list[str]:
+    """An environment whose spoke goes away before it has taken a plan: when it is back, that is
+    withdrawn, since its release was recalled meanwhile."""
+    product, environment = Product(kit, "recorded:back"), Environment(kit, "recorded-back")
+    web = environment.entity()
+    await product.apply()
+    document = entities(product) | {"settings": {"release_channel": "stable", "spoke": True}}
+    await environment.apply(document)
+    bare = await Client.connect(
+        kit.client.service_client.config.target_host, data_converter=pydantic_data_converter
+    )
+
+    async def away() -> bool:
+        spoke = (await environment.status()).spoke
+        return spoke is not None and spoke.away
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = SpokeSettings(environment=environment.name, work_dir=Path(folder))
+        for release in ("1.0.0", "1.0.5"):
+            stop = asyncio.Event()
+            running = asyncio.create_task(run_spoke(bare, bare, settings, stop=stop))
+            if release == "1.0.0":
+                await product.publish(release)
+            await web.until_at(release)
+            stop.set()
+            await running
+            await until(away)
+            if release == "1.0.0":
+                await product.publish("1.1.0")
+                await web.until_plan("ISSUED")
+                recall = Recall(id="bad", start="1.1.0", single=True)
+                request = RecallRelease(recall=recall, by="ann", reason="it leaks")
+                await product.update("recall", request)
+                await product.publish("1.0.5")
+    await web.until_plan("CANCELLED")
+    return [environment.id, spoke_id(environment.name)]
+
+
+async def promoted(kit: Kit) -> list[str]:
+    """A product whose pipeline promotes a release that canaries run well with, and recalls one that
+    they fail with; a third is steered and promoted by hand."""
+    product = Product(kit, "recorded:piped")
+    beta, production = Environment(kit, "recorded-beta"), Environment(kit, "recorded-production")
+    recall = {"count": 1, "soak": "0s", "roll_off": {"allow_downgrade": True}}
+    promote: dict[str, Any] = {"percent": 100, "soak": "0s"}
+    canary = {"promote": promote, "recall": recall}
+    stage = {"source": "beta", "target": "stable", "canary": canary}
+    pipeline = PipelineOptions.model_validate({"product": product.name, "stages": [stage]})
+    await product.apply()
+    await product.update("channel", SetChannel(channel=Channel(name="stable"), by="ann"))
+    await product.update("pipeline", SetPipeline(pipeline=pipeline, by="ann"))
+    await beta.apply({**entities(product), "settings": {"release_channel": "beta"}})
+    await production.apply(entities(product))
+    await product.publish("1.0.0", channels=("beta",))
+    await production.entity().until_at("1.0.0")
+    promote["soak"] = "1h"
+    pipeline = PipelineOptions.model_validate({"product": product.name, "stages": [stage]})
+    await product.update("pipeline", SetPipeline(pipeline=pipeline, by="ann"))
+    await product.publish("1.1.0", channels=("beta",))
+    await beta.entity().until_at("1.1.0")
+    facts = {"web": EntityFacts(health=Health.ERROR)}
+    await beta.update("report", ReportFacts(entities=facts))
+    await beta.entity().until_at("1.0.0")
+    facts = {"web": EntityFacts(health=Health.HEALTHY)}
+    await beta.update("report", ReportFacts(entities=facts))
+    await product.publish("1.2.0", channels=("beta",))
+    await beta.entity().until_at("1.2.0")
+    steer = SteerPromotion(
+        verb=PromotionVerb.PAUSE, version="1.2.0", target="stable", reason="a look", by="ann"
+    )
+    await product.update("steer", steer)
+    await product.update("steer", steer.but(verb=PromotionVerb.RESUME))
+    by_hand = PromoteRelease(version="1.2.0", channels=("stable",), reason="now", by="ann")
+    await product.update("promote", by_hand)
+    await production.entity().until_at("1.2.0")
+    for environment in (beta, production):
+        await environment.update("delete", DeleteRequest(by="ann"))
+        await kit.client.get_workflow_handle(environment.id).result()
+    await product.update("delete", DeleteRequest(by="ann"))
+    await kit.client.get_workflow_handle(product.id).result()
+    return [product.id, beta.id, production.id]
+
+
+async def asked(kit: Kit) -> list[str]:
+    """An environment whose changes need approvals: one is approved, one rejected, one withdrawn."""
+    product, environment = Product(kit, "recorded:asked"), Environment(kit, "recorded-asked")
+    rules = {"changes": ["entities", "suppressions"]}
+    document = {**entities(product), "settings": {"approvals": rules}}
+    await product.apply()
+    await environment.apply(document)
+    await product.publish("1.0.0")
+    await environment.entity().until_at("1.0.0")
+    await environment.apply(document | entities(product, "web", "shop"))
+    await environment.update("hold", HoldChange(id="change-1", by="ann", reason="a fair"))
+    await environment.update("approve", ApproveChange(id="change-1", by="eve"))
+    await environment.update("hold", HoldChange(id="change-1", held=False, by="ann"))
+    await environment.entity("shop").until_at("1.0.0")
+    for by in ("eve", "ann"):
+        await environment.update("suppress", Suppress(by="ann", reason="an incident"))
+        [newest, *_] = (await environment.query("requests", ChangeRequests)).requests
+        await environment.update("reject", RejectChange(id=newest.id, by=by, reason="no"))
+    await environment.update("delete", DeleteRequest(by="ann"))
+    await kit.client.get_workflow_handle(environment.id).result()
+    return [environment.id]
+
+
 async def stored(kit: Kit) -> list[str]:
     """A content that is held and released, one whose holders are checked, and one that continues
     as new."""
@@ -376,7 +525,21 @@ async def _part(kit: Kit, text: str, **fields: Any) -> "WorkflowHandle[Any, Any]
     return await kit.client.start_workflow("Content", part, id=id, task_queue=PLANS_QUEUE)
 
 
-STORIES = (happy, steered, long, deployed, scheduled, lived, stored, fleet, installed)
+STORIES = (
+    happy,
+    steered,
+    long,
+    deployed,
+    scheduled,
+    lived,
+    stored,
+    fleet,
+    installed,
+    promoted,
+    asked,
+    apart,
+    returned,
+)
 """Each is recorded once for a version: what a version lacks is recorded beside what it has."""
 
 

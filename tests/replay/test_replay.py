@@ -34,6 +34,6 @@ async def test_a_recorded_history_replays(path: Path) -> None:
 
 def test_every_workflow_type_is_recorded() -> None:
     names = {"Plan", "Phase", "Step", "Service", "Pool", "ScheduledRun", "Content"}
-    names |= {"Environment", "Instance", "Product"}
+    names |= {"Environment", "Instance", "Product", "Spoke"}
     assert len(names) == len(WORKFLOWS)
     assert {_type(path) for path in HISTORIES} == names

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from temporalio.client import Client, WorkflowHandle
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.testing import WorkflowEnvironment
+from temporalio.testing import TimeSkippingConfig, WorkflowEnvironment
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
@@ -39,6 +39,27 @@ async def env() -> AsyncIterator[WorkflowEnvironment]:
     yield environment
     await environment.shutdown()
     time.sleep(0.3)  # a process that exits right after may crash in the SDK's native threads
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def clocks() -> AsyncIterator[WorkflowEnvironment]:
+    """A server whose workflows have clocks that can be moved on."""
+    settings = {**DYNAMIC_CONFIG, "frontend.WorkflowTimeSkippingEnabled": "true"}
+    flags = [
+        argument
+        for key, value in settings.items()
+        for argument in ("--dynamic-config-value", f"{key}={value}")
+    ]
+    environment = await WorkflowEnvironment.start_time_skipping_v2(
+        ts_config=TimeSkippingConfig(enabled=False),
+        data_converter=pydantic_data_converter,
+        dev_server_existing_path=str(await server_binary()),
+        dev_server_log_level="error",
+        dev_server_extra_args=flags,
+    )
+    yield environment
+    await environment.shutdown()
+    time.sleep(0.3)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -10,27 +10,21 @@ from pydantic import BaseModel
 
 from pauses import until
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.temporal.gateway import TemporalGateway
+from temporal_plans.client.temporal.temporal_gateway import TemporalGateway
 from temporal_plans.domain.fleets.decisions import Decision, FleetDecision
 from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.plans.commands import Outcome
-from temporal_plans.messages.fleets import (
-    EnvironmentApply,
-    EnvironmentDeclaration,
-    EnvironmentInput,
+from temporal_plans.messages.fleets.declarations import EnvironmentDeclaration, ProductDeclaration
+from temporal_plans.messages.fleets.environment_views import (
     EnvironmentStatus,
     ExplainEntity,
-    PlanRow,
-    PlanRows,
-    PlansQuery,
-    ProductApply,
-    ProductDeclaration,
-    Publish,
-    ReleasePayload,
     StatusRow,
-    environment_id,
-    product_id,
 )
+from temporal_plans.messages.fleets.environments import EnvironmentApply, EnvironmentInput
+from temporal_plans.messages.fleets.names import environment_id, product_id
+from temporal_plans.messages.fleets.payloads import ReleasePayload
+from temporal_plans.messages.fleets.plans import PlanRow, PlanRows, PlansQuery
+from temporal_plans.messages.fleets.products import ProductApply, Publish
 from temporal_plans.messages.plans import CommandLog
 from workflows.plan_kit import Kit
 

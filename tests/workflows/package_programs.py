@@ -13,6 +13,7 @@ from temporalio.worker import Worker
 
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.domain.packages.inventory import ObjectRef
+from temporal_plans.messages.addresses import cluster_queue
 from temporal_plans.messages.packages import (
     LookAtObjects,
     ObjectsReport,
@@ -24,19 +25,19 @@ from temporal_plans.messages.packages import (
     TasksInput,
     TasksOutcome,
     TasksResult,
-    cluster_queue,
 )
 
 
 @dataclass
 class ScriptedCluster:
-    """``answers`` are the results of coming executions of a task, by its name; without one it is
-    done. ``report`` is what a look sees. ``held`` tasks are not answered before their event is set.
-    ``begun`` and ``removed`` are what was asked for."""
+    """``answers`` are the results of coming executions of a task, by its name, and ``always`` is
+    that of all others; without one it is done. ``report`` is what a look sees. ``held`` tasks are
+    not answered before their event is set. ``begun`` and ``removed`` are what was asked for."""
 
     client: Client
     name: str
     answers: dict[str, list[TasksResult]] = field(default_factory=dict[str, list[TasksResult]])
+    always: dict[str, TasksResult] = field(default_factory=dict[str, TasksResult])
     held: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     begun: list[TasksInput] = field(default_factory=list[TasksInput])
     removed: list[RemovalInput] = field(default_factory=list[RemovalInput])
@@ -57,9 +58,17 @@ class ScriptedCluster:
                 await self.record(input.owner, record)
             except WorkflowUpdateFailedError as refused:
                 return TasksResult(outcome=TasksOutcome.FAILED, reason=str(refused.cause))
+            answer = self._answer(input)
+            if answer.outcome is TasksOutcome.WAITING and answer.reason == input.shown:
+                await asyncio.Event().wait()  # there is no news, until the step is left
+        return answer
+
+    def _answer(self, input: TasksInput) -> TasksResult:
         for task in input.tasks:
             if self.answers.get(task):
                 return self.answers[task].pop(0)
+            if task in self.always:
+                return self.always[task]
         return TasksResult(outcome=TasksOutcome.DONE, done=input.tasks)
 
     async def record(self, owner: str, record: RecordObjects) -> Recorded:

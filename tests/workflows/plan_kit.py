@@ -32,7 +32,7 @@ from temporal_plans.worker.plugin import PlansPlugin
 
 REPLAYED = (
     "WorkflowType IN"
-    " ('Plan', 'Phase', 'Step', 'Service', 'Instance', 'Environment', 'Product')"
+    " ('Plan', 'Phase', 'Step', 'Service', 'Instance', 'Environment', 'Product', 'Spoke')"
     # A plan with a name that its worker does not know fails, which no replay asks again.
     " AND ExecutionStatus != 'Failed'"
     # The longest ones take a replay many seconds.

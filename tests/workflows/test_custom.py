@@ -15,7 +15,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from temporal_plans import build
 from temporal_plans.activities.mechanics.update_failures import refusal_in
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.commands import Result
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.strategies.record import Element

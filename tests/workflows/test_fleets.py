@@ -2,34 +2,39 @@
 
 import asyncio
 from collections.abc import Awaitable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
+from acceptance.fleet_soak.recorded import Recorded
 from pauses import until
 from temporal_plans.activities.fleets.kinds.record import EntityChange, EntityKind, KindPlan
-from temporal_plans.client.errors import Refused
+from temporal_plans.client.errors import NotFound, Refused
+from temporal_plans.client.temporal.workflow_errors import WorkflowIsEnding
+from temporal_plans.domain.fleets.entities import Health
+from temporal_plans.domain.fleets.environment import Connection, EnvironmentFacts
 from temporal_plans.domain.fleets.plans import CommandType, EndStatus
 from temporal_plans.domain.fleets.recalls import Recall, RollOff
 from temporal_plans.domain.kinds.activity import ActivityWork
 from temporal_plans.domain.plans.commands import Result
 from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
 from temporal_plans.domain.values.refusal import Refusal
-from temporal_plans.messages.fleets import (
-    CancelPlans,
-    DeleteRequest,
-    FleetCommand,
-    OverrideWindows,
+from temporal_plans.messages.fleets.catalogues import Announcement
+from temporal_plans.messages.fleets.commands import CancelPlans, FleetCommand, ResolvePlan
+from temporal_plans.messages.fleets.names import fleet_plan_id
+from temporal_plans.messages.fleets.payloads import ReleasePayload
+from temporal_plans.messages.fleets.products import (
+    FollowProduct,
+    ProductInput,
     RecallRelease,
-    ReleasePayload,
-    ResolvePlan,
     RevertRecall,
-    Suppress,
-    Unsuppress,
-    fleet_plan_id,
 )
+from temporal_plans.messages.fleets.reports import EntityFacts, ReportFacts
+from temporal_plans.messages.fleets.requests import DeleteRequest
+from temporal_plans.messages.fleets.stops import OverrideWindows, Suppress, Unsuppress
 from temporal_plans.worker.plugin import PlansPlugin
 from workflows.fleet_kit import (
     Environment,
@@ -132,6 +137,34 @@ async def test_a_suppression_stops_plans_until_it_is_over(plans: Kit) -> None:
     await environment.entity().until_at("1.1.0")  # nobody does anything
 
 
+async def test_it_waits_in_peace_for_a_catalogue_while_the_time_of_a_decision_passes(
+    plans: Kit,
+) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    await environment.update("suppress", Suppress(duration=timedelta(seconds=1), by="eve"))
+    await product.publish("1.1.0")
+    await environment.entity().until_code("SUPPRESSED")
+    wakeup = (await environment.status()).next_wakeup
+    assert wakeup is not None
+    silent = new_product(plans)
+    begun = ProductInput(name=silent.name)
+    held = await plans.client.start_workflow(
+        "Product", begun, id=silent.id, task_queue=f"no worker of {silent.name}"
+    )
+    other = {"other": entities(silent)["entities"]["web"]}
+    await environment.apply({"entities": {**entities(product)["entities"], **other}})
+    await until(lambda: _past(wakeup))
+    await environment.update("unsuppress", Unsuppress(id="manual-1", by="eve"))
+    assert any(silent.name in one for one in (await environment.status()).problems)
+    await held.terminate()
+    await environment.entity().until_at("1.1.0")
+
+
+async def _past(time: datetime) -> bool:
+    """Whether a time is over, for every clock."""
+    return datetime.now(UTC) > time + timedelta(seconds=1)
+
+
 async def test_a_closed_window_blocks_and_an_override_opens_it(plans: Kit) -> None:
     product, environment = new_product(plans), new_environment(plans)
     windows: dict[str, Any] = {
@@ -165,6 +198,46 @@ async def test_a_cancelled_plan_ends_and_the_entity_is_left_alone(plans: Kit) ->
     assert cancelled.to == "1.1.0"
     again = await refused(environment.update("cancel", CancelPlans(entity="web")))
     assert "no plan of it runs" in str(again)
+
+
+async def test_a_cancel_says_what_it_suppresses_and_without_plans_suppresses_nothing(
+    plans: Kit,
+) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    nothing = await environment.update("cancel", CancelPlans(suppress=timedelta(minutes=30)))
+    assert (nothing.result, nothing.message) == (Result.NOTHING, "no plan runs")
+    assert (await environment.status()).suppressions == ()
+    held = f"{product.name} 1.1.0 upgrade"
+    plans.recorder.gates[held] = asyncio.Event()
+    await product.publish("1.1.0")
+    await environment.entity().until(lambda row: bool(row.plan_status))
+    done = await environment.update("cancel", CancelPlans(suppress=timedelta(minutes=30)))
+    assert f"asked to end: web; suppression cancelled-1 of all of {environment.name}" in str(done)
+    plans.recorder.gates[held].set()
+    await environment.entity().until_plan("CANCELLED")
+
+
+async def test_answers_name_what_has_no_effect(plans: Kit) -> None:
+    """A mistyped product, channel or version is seen at once."""
+    product, environment = new_product(plans), new_environment(plans)
+    lonely = await product.publish("1.0.0")
+    assert f"no environment follows product {product.name} yet" in lonely.message
+    again = await product.publish("1.0.0", channels=("stable", "beta"))
+    assert "is published already, but is not on beta: promote it" in again.message
+    recall = Recall(id="typo", start="7.0.0", single=True)
+    future = await product.update("recall", RecallRelease(recall=recall))
+    assert future.message == "0 releases are recalled; the recall typo is for releases that come"
+    await environment.apply(entities(product))
+    await environment.entity().until_at("1.0.0")
+    command = FleetCommand(
+        entity="web", command=CommandType.ENFORCE_VERSION, version="1.0.1", reason="x"
+    )
+    said = str(await refused(environment.update("command", command)))
+    assert f"{product.name} has no such release" in said
+    start = datetime.now(UTC) + timedelta(days=2)
+    later = Suppress(start=start, duration=timedelta(hours=1))
+    answer = await environment.update("suppress", later)
+    assert f" of all of {environment.name} from {start:%Y-%m-%d %H:%M:%S} UTC until" in str(answer)
 
 
 async def test_nothing_is_known_of_a_terminated_plan_until_somebody_says(own_plans: Kit) -> None:
@@ -232,6 +305,47 @@ async def test_a_command_goes_before_everything_that_holds_plans_back(plans: Kit
     assert (await environment.entity().plans())[0].intent == "BREAK_GLASS"
 
 
+RESTART = FleetCommand(entity="web", command=CommandType.RESTART, reason="stuck", by="eve")
+
+
+async def test_a_command_that_waits_can_be_withdrawn(plans: Kit) -> None:
+    _, environment = await installed(plans, "1.0.0")
+    away = EnvironmentFacts(connection=Connection.NOT_EXPECTED)
+    await environment.update("report", ReportFacts(facts=away))
+    await environment.update("command", RESTART)
+    waiting = await environment.entity().until_code("NOT_CONNECTED")
+    assert waiting.standing.outcome == "BLOCKED"
+    length = timedelta(minutes=30)
+    done = await environment.update("cancel", CancelPlans(entity="web", suppress=length))
+    assert done.message == "the command restart-1 is withdrawn"
+    assert (await environment.status()).suppressions == ()
+    back = EnvironmentFacts(connection=Connection.CONNECTED)
+    await environment.update("report", ReportFacts(facts=back))
+    await environment.entity().until_code("UP_TO_DATE")
+    assert [one.intent for one in await environment.entity().plans()] == ["INSTALL"]
+
+
+async def test_a_command_beside_a_running_plan_is_withdrawn_when_that_is_asked_for(
+    plans: Kit,
+) -> None:
+    product, environment = await installed(plans, "1.0.0")
+    web = environment.entity()
+    only = CancelPlans(entity="web", command=True)
+    nothing = await refused(environment.update("cancel", only))
+    assert "no command waits" in str(nothing)
+    held = f"{product.name} 1.1.0 upgrade"
+    plans.recorder.gates[held] = asyncio.Event()
+    await product.publish("1.1.0")
+    await web.until(lambda row: bool(row.plan_status))
+    await environment.update("command", RESTART)
+    done = await environment.update("cancel", only)
+    assert done.message == "the command restart-1 is withdrawn"
+    plans.recorder.gates[held].set()
+    await web.until_at("1.1.0")
+    await web.until_code("UP_TO_DATE")
+    assert "BREAK_GLASS" not in [one.intent for one in await web.plans()]
+
+
 async def test_a_release_without_a_file_for_the_change_fails_with_the_reason(plans: Kit) -> None:
     product, environment = await installed(plans, "1.0.0")
     await product.publish("1.1.0", ReleasePayload())
@@ -252,6 +366,9 @@ async def test_it_continues_as_new_in_the_middle_and_loses_nothing(plans: Kit) -
         await environment.entity(name).until_at("1.3.0")
     runs = plans.client.list_workflows(f"WorkflowId = '{environment.id}'")
     assert len([run async for run in runs]) > 1
+    recorded = Recorded()
+    await recorded.read(plans.client, environment.name)
+    assert not recorded.faults
     verbs = [verb for verb, _, _ in await environment.log()]
     assert verbs == ["apply"] + ["suppress", *["unsuppress s0"]] + [
         text for minor in range(1, 4) for text in ("suppress", f"unsuppress s{minor}")
@@ -268,12 +385,10 @@ async def test_a_large_environment_is_decided_by_an_activity(plans: Kit) -> None
     await product.publish("1.0.0")
     for name in ("a", "b"):
         await environment.entity(name).until_at("1.0.0")
-    handle = plans.client.get_workflow_handle(environment.id)
-    types = [
-        event.activity_task_scheduled_event_attributes.activity_type.name
-        async for event in handle.fetch_history_events()
-    ]
-    assert "decide_environment" in types
+    recorded = Recorded()
+    await recorded.read(plans.client, environment.name)
+    assert recorded.answers[environment.name] > 0
+    assert not recorded.faults
 
 
 async def test_a_deleted_environment_ends_and_its_product_may_go(plans: Kit) -> None:
@@ -348,6 +463,17 @@ async def test_requests_that_cannot_be_granted_are_refused_with_the_reason(plans
         assert str(text) in str(await refused(environment.update(str(name), request))), case.id
 
 
+async def test_a_time_at_the_end_of_the_calendar_is_refused_and_stops_nothing(plans: Kit) -> None:
+    """The workflow would add the duration to it."""
+    _, environment = await installed(plans, "1.0.0")
+    end = datetime.max.replace(tzinfo=UTC)
+    request = OverrideWindows(duration=timedelta(hours=1), reason="x").but(start=end)
+    said = str(await refused(environment.update("override", request)))
+    assert "start" in said
+    assert "use a year from 1900 to 4999" in said
+    assert (await environment.update("suppress", Suppress(id="later"))).result is Result.DONE
+
+
 async def test_releases_are_immutable_and_their_files_are_checked(plans: Kit) -> None:
     product = new_product(plans)
     files = plan_files("first")
@@ -374,6 +500,50 @@ async def test_a_product_that_is_deleted_by_force_may_come_again(plans: Kit) -> 
     await environment.entity().until_at("1.1.0")
 
 
+async def test_a_product_that_was_terminated_may_come_again(plans: Kit) -> None:
+    product, environment = await installed(plans, "1.0.0", "1.1.0")
+    await plans.client.get_workflow_handle(product.id).terminate()
+    ended = f"WorkflowId = '{product.id}' AND ExecutionStatus = 'Terminated'"
+    await until(lambda: _counts(plans, ended))
+    await product.publish("1.2.0")  # its revision is lower than that of the former one
+    await environment.entity().until_at("1.2.0")
+    await product.publish("1.3.0")
+    await environment.entity().until_at("1.3.0")
+
+
+async def _counts(plans: Kit, query: str) -> bool:
+    return bool((await plans.client.count_workflows(query)).count)
+
+
+async def test_an_announcement_of_a_product_that_is_gone_is_asked_about_twice(plans: Kit) -> None:
+    """It may have announced a revision, been terminated, and begun again at a lower one before an
+    environment asked: that would ask again without end."""
+    product, environment = await installed(plans, "1.0.0")
+    handle = plans.client.get_workflow_handle(environment.id)
+    before = await _fetches(handle)
+    await handle.signal("announced", Announcement(product=product.name, revision=50))
+    await product.publish("1.1.0")
+    await environment.entity().until_at("1.1.0")
+    assert await _fetches(handle) - before <= 4
+
+
+async def _fetches(handle: WorkflowHandle[Any, Any]) -> int:
+    """How often an environment has asked for a catalogue."""
+    history = await handle.fetch_history()
+    return sum(
+        one.activity_task_scheduled_event_attributes.activity_type.name == "fetch_catalogue"
+        for one in history.events
+    )
+
+
+async def test_a_product_that_announces_its_end_takes_no_more_followers(plans: Kit) -> None:
+    """Such a follower would hear of nothing any more, nor of the end."""
+    product, _ = await installed(plans, "1.0.0")
+    await product.update("delete", DeleteRequest(force=True, by="eve"))
+    with pytest.raises((WorkflowIsEnding, NotFound)):
+        await product.update("follow", FollowProduct(environment="late"))
+
+
 async def test_developers_register_kinds_of_entities(env: WorkflowEnvironment) -> None:
     def noted(change: EntityChange) -> KindPlan:
         text = f"{change.order.entity} {change.values['VERSION']}"
@@ -394,6 +564,47 @@ async def test_developers_register_kinds_of_entities(env: WorkflowEnvironment) -
         assert failed.errors == ("the kind note failed: KeyError: 'colour'",)
 
 
+async def test_a_plan_of_a_kind_that_knows_the_health_reports_it(env: WorkflowEnvironment) -> None:
+    def ready(change: EntityChange) -> KindPlan:
+        return KindPlan((), health=Health.HEALTHY)
+
+    address = env.client.service_client.config.target_host
+    async with kit(address, PlansPlugin(entity_kinds=[EntityKind("ready", ready)])) as made:
+        product, environment = new_product(made), new_environment(made)
+        await environment.apply(entities(product, kind="ready"))
+        await product.publish("1.0.0", ReleasePayload())
+        await environment.entity().until_at("1.0.0")
+        facts = ReportFacts(entities={"web": EntityFacts(health=Health.ERROR)})
+        await environment.update("report", facts)
+        await product.publish("1.1.0", ReleasePayload())
+        await environment.entity().until_code("UNHEALTHY")
+        restart = FleetCommand(entity="web", command=CommandType.RESTART, reason="in error")
+        await environment.update("command", restart)
+        await environment.entity().until_at("1.1.0")
+
+
+async def test_an_entity_keeps_its_product_while_it_is_installed(plans: Kit) -> None:
+    _, environment = await installed(plans, "1.0.0")
+    refusal = await refused(environment.apply(entities(new_product(plans))))
+    assert "entities.web.product: can't change from" in str(refusal)
+
+
 async def test_a_kind_is_registered_once() -> None:
     with pytest.raises(ValueError, match="plan is there already"):
         PlansPlugin(entity_kinds=[EntityKind("plan", lambda change: KindPlan(()))])
+
+
+async def test_no_work_of_a_killed_worker_is_waited_for_long(plans: Kit) -> None:
+    """All activities of a fleet have heartbeats, so that they are begun again soon."""
+    product, environment = await installed(plans, "1.0.0")
+    await product.apply()
+    plan = fleet_plan_id(environment.name, "web", 1)
+    found: dict[str, timedelta] = {}
+    for id in (product.id, environment.id, plan, f"{plan}/report", f"{plan}/report/state"):
+        async for event in plans.client.get_workflow_handle(id).fetch_history_events():
+            if event.HasField("activity_task_scheduled_event_attributes"):
+                one = event.activity_task_scheduled_event_attributes
+                found[one.activity_type.name] = one.heartbeat_timeout.ToTimedelta()
+    missing = {name for name, timeout in found.items() if not timeout}
+    assert not missing, found
+    assert {"report_entity", "read_environment", "keep_payload", "issue_plan"} <= found.keys()

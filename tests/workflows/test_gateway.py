@@ -10,7 +10,13 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 from temporalio import activity, workflow
-from temporalio.client import Client, ScheduleHandle, WorkflowHandle
+from temporalio.client import (
+    Client,
+    ScheduleHandle,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowQueryRejectedError,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -21,15 +27,15 @@ from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.temporal.connection import AnswerLostError, ServerUnreachableError
 from temporal_plans.client.temporal.deadlines import Deadlines
-from temporal_plans.client.temporal.gateway import (
-    Ended,
+from temporal_plans.client.temporal.executions import Ended
+from temporal_plans.client.temporal.schedules import ScheduleRequest, Timetable
+from temporal_plans.client.temporal.temporal_gateway import TemporalGateway
+from temporal_plans.client.temporal.workflow_errors import (
     EndedBeforeAnswer,
     NoSuchWorkflow,
-    TemporalGateway,
     WorkflowIsClosed,
     WorkflowIsOpen,
 )
-from temporal_plans.client.temporal.schedules import ScheduleRequest, Timetable
 from temporal_plans.domain.values.model import Value
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal, RefusedError
 from temporal_plans.messages.schedules import ScheduledPlan
@@ -161,6 +167,26 @@ async def test_a_closed_workflow(gateway: TemporalGateway) -> None:
     assert (await gateway.describe(notebook)).ended is Ended.COMPLETED
     with pytest.raises(WorkflowIsClosed):
         await gateway.update(notebook, "end", Note(), Note)
+
+
+async def test_a_query_that_meets_the_end_of_a_run_is_answered_by_the_next_one(
+    gateway: TemporalGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server rejects it then, as it does for a workflow that is closed."""
+    notebook = await opened(gateway)
+    query: Any = vars(WorkflowHandle)["query"]
+    statuses = [WorkflowExecutionStatus.CONTINUED_AS_NEW]
+
+    async def rejected(*args: Any, **keywords: Any) -> Any:
+        if statuses:
+            raise WorkflowQueryRejectedError(statuses.pop())
+        return await query(*args, **keywords)
+
+    monkeypatch.setattr(WorkflowHandle, "query", rejected)
+    assert (await gateway.query(notebook, "read", Note, open_only=True)).text == "so far"
+    statuses.append(WorkflowExecutionStatus.TERMINATED)
+    with pytest.raises(WorkflowIsClosed):
+        await gateway.query(notebook, "read", Note, open_only=True)
 
 
 async def test_a_failed_workflow_tells_why(gateway: TemporalGateway) -> None:

@@ -24,6 +24,7 @@ def many(phases: int, steps: int = STEPS) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 async def test_a_plan_of_20000_steps(plans: Kit) -> None:
     """It answers and takes commands, continues as new with its state, and ends with its tree."""
     run = await plans.start(many(10), interrupted=True, history_limit=50)

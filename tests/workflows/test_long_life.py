@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +19,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from builders.clock import NOW
 from pauses import PATIENCE, Pauses
+from process_memory import resident_memory
 from temporal_plans.activities.owners.plans import PlanActivities
 from temporal_plans.activities.services.configurations import ConfigurationActivities
 from temporal_plans.domain.cluster.reservations import Reservation
@@ -252,10 +252,7 @@ class LongLife:
 def _memory() -> int:
     """KiB that this process, which is the worker, holds."""
     gc.collect()
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    raise AssertionError("the kernel says nothing of this process's memory")
+    return resident_memory() // 1024
 
 
 EXTERNS = {EXTERN: Registry(runners={})}

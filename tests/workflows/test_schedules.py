@@ -25,8 +25,8 @@ from temporal_plans.activities.owners.plans import PlanActivities
 from temporal_plans.activities.owners.scheduled import ScheduledActivities, ScheduledIntervals
 from temporal_plans.client.errors import Refused, ScheduleNotFound
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.temporal.gateway import TemporalGateway
 from temporal_plans.client.temporal.schedules import Overlap, ScheduleView, Timetable
+from temporal_plans.client.temporal.temporal_gateway import TemporalGateway
 from temporal_plans.domain.plans.commands import Command, Verb
 from temporal_plans.domain.plans.plan import PlanSpec
 from temporal_plans.domain.plans.status import Status

@@ -513,4 +513,5 @@ async def test_a_launch_that_is_soon_done_costs_its_phase_no_signal(
         async for event in phase.fetch_history_events()
         if event.HasField("workflow_execution_signaled_event_attributes")
     ]
-    assert signals == ["leased"]
+    # Its plan may send orders: whether the phase may begin work changes with what the plan hears.
+    assert [name for name in signals if name != "orders"] == ["leased"]

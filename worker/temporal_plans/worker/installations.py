@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Mapping
 
-from temporalio.client import Client
-
 from temporal_plans.client.errors import NotFound, Refused, ServiceNotFound
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.reading.plan_run import PlanRun
 from temporal_plans.client.verbs.services import Deployment
 from temporal_plans.domain.plans.status import Status
+from temporal_plans.domain.services.pod_verb import PodVerb
+from temporal_plans.domain.tasks.goal import Goal
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.services.service import load_service_text
+from temporal_plans.messages.services import PodView
 
 _FILE = "svc.yml"
 _BY = "fleet"
@@ -21,8 +22,8 @@ _POLL_INTERVAL = 1.0  # seconds
 class ClientInstallations:
     """``Installations`` over a PlansClient of the same server."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = PlansClient(client)
+    def __init__(self, client: PlansClient) -> None:
+        self._client = client
 
     async def deploy(
         self, name: str, files: Mapping[str, str], values: Mapping[str, str], reason: str
@@ -58,6 +59,29 @@ class ClientInstallations:
         except NotFound:  # it is about to be started
             return None
         return last
+
+    async def restart(self, name: str, reason: str) -> None:
+        """Restart its pods, one after the other. Raises Refused."""
+        try:
+            pods = await self._client.pods(name)
+            for pod in pods:
+                if pod.wanted:
+                    await self._restart(name, pod, reason)
+        except ServiceNotFound as error:
+            raise Refused.of(Code.NOT_FOUND, str(error), field="service") from None
+
+    async def _restart(self, name: str, pod: PodView, reason: str) -> None:
+        before = await self._client.launches(name, pod.name)
+        result = await self._client.command_pod(
+            name, PodVerb.RESTART, pod.name, by=_BY, reason=reason
+        )
+        goals = {record.name: record.goal for record in pod.tasks if not record.retired}
+        # only these are launched again: the others are to finish, or to run once
+        back = [task for task in result.tasks if goals.get(task) == Goal.RUNNING]
+        if back:
+            await self._client.wait_for_pod(
+                name, pod.name, {task: before.get(task, "") for task in back}
+            )
 
     async def remove(self, name: str, reason: str) -> None:
         """Uninstall a service, and wait until it is gone."""

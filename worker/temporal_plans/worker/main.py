@@ -8,8 +8,7 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from temporal_plans.messages.addresses import PLANS_QUEUE
-from temporal_plans.messages.packages import cluster_queue
+from temporal_plans.messages.addresses import PLANS_QUEUE, cluster_queue
 
 SHUTDOWN_TIMEOUT = timedelta(seconds=10)
 """How long running activities may continue after the worker is asked to stop."""

@@ -24,6 +24,7 @@ from temporal_plans.activities.fleets.catalogues import CatalogueActivities
 from temporal_plans.activities.fleets.declarations import DeclarationActivities
 from temporal_plans.activities.fleets.kinds import ENTITY_KINDS
 from temporal_plans.activities.fleets.kinds.record import EntityKind
+from temporal_plans.activities.fleets.packages import PackageInstallationActivities
 from temporal_plans.activities.fleets.plans import FleetPlanActivities
 from temporal_plans.activities.fleets.releases import Releases
 from temporal_plans.activities.fleets.services import InstallationActivities
@@ -37,6 +38,8 @@ from temporal_plans.activities.pools.pool_placement import PoolPlacement
 from temporal_plans.activities.services.configurations import ConfigurationActivities
 from temporal_plans.activities.services.pods import PodActivities
 from temporal_plans.activities.services.upkeep import UpkeepActivities, UpkeepIntervals
+from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.temporal.temporal_gateway import TemporalGateway
 from temporal_plans.domain.plans.strategies import NAMES
 from temporal_plans.domain.plans.strategies.record import Select
 from temporal_plans.domain.services.change_check import ConfigValidator
@@ -46,6 +49,7 @@ from temporal_plans.domain.values.model import build_all
 from temporal_plans.messages.addresses import PLANS_QUEUE
 from temporal_plans.worker.clusters import ServedClusters
 from temporal_plans.worker.installations import ClientInstallations
+from temporal_plans.worker.package_installations import ClientPackages
 from temporal_plans.worker.sdk.evictions import Evictions
 from temporal_plans.worker.sdk.interruption import raise_activation_timeout
 from temporal_plans.worker.sdk.payload_contexts import reads_contexts
@@ -53,6 +57,7 @@ from temporal_plans.worker.sdk.runner import Patching, patched
 from temporal_plans.workflows.contents.content import Content
 from temporal_plans.workflows.fleets.environment import EnvironmentWorkflow
 from temporal_plans.workflows.fleets.product import ProductWorkflow
+from temporal_plans.workflows.fleets.spoke import SpokeWorkflow
 from temporal_plans.workflows.mechanics.guard import PlansInterceptor
 from temporal_plans.workflows.mechanics.settings import EXTERN as settings_extern
 from temporal_plans.workflows.mechanics.settings import EngineSettings
@@ -83,6 +88,7 @@ WORKFLOWS: tuple[type, ...] = (
     Content,
     EnvironmentWorkflow,
     ProductWorkflow,
+    SpokeWorkflow,
 )
 
 PASSTHROUGH = (
@@ -190,7 +196,7 @@ class PlansPlugin(SimplePlugin):
             config["activities"] = [
                 *config.get("activities", []),
                 *activities(client, self._rules, placement, contents, self._intervals),
-                *fleet_activities(client, self._kinds, Releases(client, contents)),
+                *fleet_activities(client, self._kinds, contents, queue),
             ]
             self._patch_runners(config, client.data_converter)
         return config
@@ -261,27 +267,40 @@ def activities(
 
 
 def fleet_activities(
-    client: Client, kinds: Mapping[str, EntityKind], releases: Releases
+    client: Client, kinds: Mapping[str, EntityKind], contents: ContentStore, queue: str
 ) -> list[Callable[..., Any]]:
-    """Return the activities of environments and products."""
-    declarations = DeclarationActivities(kinds, releases)
+    """Return the activities of environments and products. Services of entities are on the same
+    queue as these."""
+    releases = Releases(client, contents)
+    own = PlansClient(gateway=TemporalGateway(client, task_queue=queue))
+    packages = ClientPackages(own, contents)
+    declarations = DeclarationActivities(kinds, releases, packages)
     catalogues = CatalogueActivities(client)
     plans = FleetPlanActivities(client, kinds, releases)
-    services = InstallationActivities(releases, ClientInstallations(client))
+    services = InstallationActivities(releases, ClientInstallations(own))
+    installed = PackageInstallationActivities(releases, packages)
     return [
         declarations.read_environment,
         declarations.check_product,
+        declarations.read_product,
         declarations.keep_payload,
         declarations.decide_environment,
         catalogues.fetch_catalogue,
         catalogues.stop_following,
         catalogues.announce,
+        catalogues.known_channels,
+        catalogues.announce_beginning,
+        catalogues.report_canaries,
         plans.issue_plan,
         plans.plan_outcome,
         plans.report_entity,
         services.deploy_installation,
         services.await_installation,
+        services.restart_installation,
         services.remove_installation,
+        installed.check_package,
+        installed.deploy_package,
+        installed.await_package,
     ]
 
 

@@ -33,7 +33,8 @@ class ContentActivities:
     @activity.defn(name="release_content")
     async def release_content(self, hold: ContentHold) -> None:
         """Release a content for a workflow that no longer uses its digest."""
-        await self._contents.release(hold.digest, hold.holder)
+        async with heartbeats():
+            await self._contents.release(hold.digest, hold.holder)
 
     @activity.defn(name="closed_holders")
     async def closed_holders(self, holders: Holders) -> Holders:

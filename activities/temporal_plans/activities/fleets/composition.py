@@ -1,5 +1,7 @@
 """The plan of an entity, of the phases that its kind gives."""
 
+from datetime import timedelta
+
 from temporal_plans.activities.fleets.kinds.record import (
     PREPARE,
     REPORT,
@@ -9,22 +11,22 @@ from temporal_plans.activities.fleets.kinds.record import (
 from temporal_plans.domain.kinds.activity import ActivityWork
 from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
 from temporal_plans.domain.plans.strategies.spec import StrategySpec
-from temporal_plans.messages.fleets import (
-    ChangeOrder,
-    EntityReport,
-    ReportEntity,
-    environment_id,
-    fleet_plan_name,
-)
+from temporal_plans.messages.fleets.names import environment_id, fleet_plan_name
+from temporal_plans.messages.fleets.plans import ChangeOrder
+from temporal_plans.messages.fleets.reports import EntityReport, ReportEntity
 from temporal_plans.messages.plans import EngineInput, OwnerContext, PlanInput
 
 _UNORDERED = frozenset({"parallel", "dependency"})
+
+_REPORT_TIMEOUT = timedelta(minutes=1)
+_HEARTBEAT_TIMEOUT = timedelta(seconds=10)
+"""After which the report of a killed worker is repeated."""
 
 
 def plan_input(order: ChangeOrder, kind: KindPlan) -> PlanInput:
     """Return the input of the plan that carries out an order. It stops on errors: an environment
     judges a failed change itself."""
-    placed = _placed(kind, _report(order))
+    placed = _placed(kind, _report(order, kind))
     context = OwnerContext(
         owner=environment_id(order.environment),
         workflow_id=order.owner,
@@ -62,12 +64,18 @@ def changes(phase: str) -> bool:
     return phase not in (PREPARE, REPORT)
 
 
-def _report(order: ChangeOrder) -> PhaseSpec:
+def _report(order: ChangeOrder, kind: KindPlan) -> PhaseSpec:
     report = ReportEntity(
         environment=order.environment,
-        report=EntityReport(entity=order.entity, number=order.number),
+        report=EntityReport(entity=order.entity, number=order.number, health=kind.health),
+        owner="" if order.owner == environment_id(order.environment) else order.owner,
     )
-    work = ActivityWork(type="report_entity", input=report.model_dump(mode="json"))
+    work = ActivityWork(
+        type="report_entity",
+        input=report.model_dump(mode="json"),
+        timeout=_REPORT_TIMEOUT,
+        heartbeat_timeout=_HEARTBEAT_TIMEOUT,
+    )
     return PhaseSpec(name=REPORT, steps=(StepSpec(name="state", work=work),))
 
 

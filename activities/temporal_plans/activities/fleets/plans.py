@@ -21,13 +21,10 @@ from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal, RefusedError
 from temporal_plans.domain.values.text import shortened
-from temporal_plans.messages.fleets import (
-    ChangeOrder,
-    PlanOutcome,
-    PlanOutcomeQuery,
-    ReportEntity,
-    environment_id,
-)
+from temporal_plans.messages.fleets.names import environment_id
+from temporal_plans.messages.fleets.payloads import ReleasePayload
+from temporal_plans.messages.fleets.plans import ChangeOrder, PlanOutcome, PlanOutcomeQuery
+from temporal_plans.messages.fleets.reports import ReportEntity
 from temporal_plans.messages.owners import PlanStart
 from temporal_plans.messages.plans import PLAN_RUN, PLAN_STARTER, PlanInput, PlanResult
 
@@ -54,8 +51,8 @@ class FleetPlanActivities:
             kind = self._kinds.get(order.entity_kind)
             if kind is None:
                 raise refusal_error(_unknown_kind(order.entity_kind, self._kinds))
-            target = await self._releases.payload(order.product, order.to.version)
-            current = await self._releases.payload(order.product, order.before.version)
+            target = await self._files(order, order.to.version)
+            current = await self._files(order, order.before.version)
             input = _planned(kind, EntityChange(order, target, current))
             start = PlanStart(
                 workflow_id=order.plan_id,
@@ -65,6 +62,11 @@ class FleetPlanActivities:
                 input=input,
             )
         await self._plans.start_plan(start)
+
+    async def _files(self, order: ChangeOrder, version: str | None) -> ReleasePayload:
+        if version is not None and (digest := order.contents.get(version)) is not None:
+            return await self._releases.files(digest)
+        return await self._releases.payload(order.product, version)
 
     @activity.defn(name="plan_outcome")
     async def plan_outcome(self, query: PlanOutcomeQuery) -> PlanOutcome:
@@ -92,10 +94,12 @@ class FleetPlanActivities:
 
     @activity.defn(name="report_entity")
     async def report_entity(self, report: ReportEntity) -> None:
-        """Tell an environment what a plan of its entity has reached."""
-        handle = self._client.get_workflow_handle(environment_id(report.environment))
+        """Tell an environment, or its spoke, what a plan of its entity has reached."""
+        owner = report.owner or environment_id(report.environment)
+        handle = self._client.get_workflow_handle(owner)
         try:
-            await handle.signal("reported", report.report)
+            async with heartbeats():
+                await handle.signal("reported", report.report)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:  # it was deleted meanwhile
                 raise

@@ -9,7 +9,7 @@ from temporal_plans.activities.fleets.releases import Releases
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.domain.values.refusal import RefusedError
-from temporal_plans.messages.fleets import Installation, fleet_plan_id
+from temporal_plans.messages.fleets.installations import Installation
 
 
 class InstallationActivities:
@@ -24,7 +24,7 @@ class InstallationActivities:
         """Deploy the service of an entity with a release. Raises ApplicationError (Refused, not
         retryable) when it can't be deployed."""
         async with heartbeats():
-            payload = await self._releases.payload(one.product, one.version)
+            payload = await self._releases.of_installation(one)
             values = {
                 **as_texts(one.environment_config),
                 **as_texts(one.config),
@@ -33,7 +33,7 @@ class InstallationActivities:
                 "VERSION": one.version or "",
             }
             try:
-                await self._installations.deploy(one.name, payload.files, values, _reason(one))
+                await self._installations.deploy(one.name, payload.files, values, one.reason)
             except RefusedError as error:
                 raise refusal_error(error.refusal) from None
 
@@ -45,12 +45,18 @@ class InstallationActivities:
             if why := await self._installations.wait(one.name):
                 raise ApplicationError(why, type="NotDeployed", non_retryable=True)
 
+    @activity.defn(name="restart_installation")
+    async def restart_installation(self, one: Installation) -> None:
+        """Restart the service of an entity, and wait until it runs again. Raises ApplicationError
+        (Refused, not retryable) when it can't be restarted."""
+        async with heartbeats():
+            try:
+                await self._installations.restart(one.name, one.reason)
+            except RefusedError as error:
+                raise refusal_error(error.refusal) from None
+
     @activity.defn(name="remove_installation")
     async def remove_installation(self, one: Installation) -> None:
         """Uninstall the service of an entity."""
         async with heartbeats():
-            await self._installations.remove(one.name, _reason(one))
-
-
-def _reason(one: Installation) -> str:
-    return f"plan {fleet_plan_id(one.environment, one.entity, one.number)}"
+            await self._installations.remove(one.name, one.reason)

@@ -1,8 +1,9 @@
 """Activities of a Service that start plans and check whether they run."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from temporalio import activity
 from temporalio.client import (
@@ -17,9 +18,11 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from temporal_plans.activities.mechanics.concurrency import gather_bounded
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
 from temporal_plans.activities.mechanics.runs import described
 from temporal_plans.domain.plans.commands import Verb
+from temporal_plans.domain.values.text import listed
 from temporal_plans.messages.owners import ClosedPlans, OpenPlans, PlanStart
 from temporal_plans.messages.plans import (
     PLAN_RUN,
@@ -36,6 +39,12 @@ LAST_RUN_ATTEMPTS_LIMIT = 5
 run that does not answer must not block the next one."""
 
 _START_RPC_TIMEOUT = timedelta(seconds=10)
+
+_NAMED_LIMIT = 3
+"""Plans that are named because another one waits for their end."""
+
+_STILL_RUNNING_DELAY = timedelta(seconds=2)
+"""Until the next attempt to start a plan while another one is in its way."""
 
 
 class PlanActivities:
@@ -55,6 +64,7 @@ class PlanActivities:
         expected = _Start(start.run, starter, start.at)
         if expected.is_covered_by(await self._newest(start)):
             return
+        await self._end_rivals(start, expected)
         input = await self._input_from_last_run(start)
         # That may have taken long: another attempt may have started it, and it may have ended.
         if expected.is_covered_by(await self._newest(start)):
@@ -79,28 +89,73 @@ class PlanActivities:
             if expected.is_covered_by(current):
                 return
             if other is not None and current.starter == expected.starter:
-                await self._supersede(other, expected)
+                await self._supersede(other, f"run {expected.run} of the plan")
+            elif other is not None and await self._is_left_over(current, expected):
+                await self._await_left_over([other], start, expected)
             text = _conflict_text(start.workflow_id, expected, other, current)
-            raise ApplicationError(text, type="StillRunning") from None  # retryable
+            raise _still_running(text) from None
 
     async def _newest(self, start: PlanStart) -> "_Start":
         return await _start_of(await described(self._client, start.workflow_id))
 
-    async def _supersede(self, former: WorkflowExecutionDescription, expected: "_Start") -> None:
-        """Supersede an older run of the plan that was reset after its Service saw it end: no other
-        process would end it."""
+    async def _end_rivals(self, start: PlanStart, expected: "_Start") -> None:
+        """Supersede the open plans of a terminated owner, and raise until they have ended: nothing
+        else would end them, and they must not run beside those of the new owner."""
+        found = await gather_bounded(described(self._client, id) for id in start.rivals)
+        left = [
+            other
+            for other in found
+            if other is not None
+            and other.status is WorkflowExecutionStatus.RUNNING
+            and await self._is_left_over(await _start_of(other), expected)
+        ]
+        if left:
+            await self._await_left_over(left, start, expected)
+
+    async def _is_left_over(self, other: "_Start", expected: "_Start") -> bool:
+        """Whether an owner started a plan that is not open any more: one workflow of an id is open
+        at a time, and it is the one that starts a plan now."""
+        if other.starter in ("", expected.starter):
+            return False
+        owner = await described(self._client, activity.info().workflow_id or "")
+        if owner is None or owner.status is not WorkflowExecutionStatus.RUNNING:
+            return False
+        info = owner.raw_description.workflow_execution_info
+        return expected.starter in (info.first_run_id, info.execution.run_id)
+
+    async def _await_left_over(
+        self,
+        left: Sequence[WorkflowExecutionDescription],
+        start: PlanStart,
+        expected: "_Start",
+    ) -> NoReturn:
+        """Supersede plans that a terminated owner left, and raise StillRunning. They cancel by
+        themselves what does not end in time."""
+        for other in left:
+            await self._supersede(other, "its owner was terminated, and another took its name")
+        named = listed([f"{other.id} (run id {other.run_id})" for other in left], _NAMED_LIMIT)
+        raise _still_running(
+            f"run {expected.run} of plan {start.workflow_id} waits for the end of {named}, which a"
+            " terminated service of this name started; it was asked to end, and cancels what does"
+            " not end soon; if it never ends, terminate it"
+        )
+
+    async def _supersede(self, former: WorkflowExecutionDescription, why: str) -> None:
+        """Supersede an older run that no other process would end: of a plan that was reset after
+        its Service saw it end, or of a terminated owner."""
         handle = self._client.get_workflow_handle(former.id, run_id=former.run_id)
         with suppress(RPCError):  # it has just ended
-            await handle.signal("supersede", Supersede(why=f"run {expected.run} of the plan"))
+            await handle.signal("supersede", Supersede(why=why))
 
     @activity.defn(name="closed_plans")
     async def closed_plans(self, plans: OpenPlans) -> ClosedPlans:
         """Return which of these plans have ended, in whatever way."""
         closed: list[str] = []
-        for workflow_id in plans.workflow_ids:
-            run = await described(self._client, workflow_id)
-            if run is None or run.status is not WorkflowExecutionStatus.RUNNING:
-                closed.append(workflow_id)
+        async with heartbeats():
+            for workflow_id in plans.workflow_ids:
+                run = await described(self._client, workflow_id)
+                if run is None or run.status is not WorkflowExecutionStatus.RUNNING:
+                    closed.append(workflow_id)
         return ClosedPlans(workflow_ids=tuple(closed))
 
     async def _input_from_last_run(self, start: PlanStart) -> PlanInput:
@@ -173,6 +228,11 @@ async def _start_of(plan: WorkflowExecutionDescription | None) -> _Start:
         return _Start(0, "")
     run, starter = await plan.memo_value(PLAN_RUN, 0), await plan.memo_value(PLAN_STARTER, "")
     return _Start(int(run), str(starter), plan.start_time)
+
+
+def _still_running(text: str) -> ApplicationError:
+    """Return a retryable error: the end of another plan is near."""
+    return ApplicationError(text, type="StillRunning", next_retry_delay=_STILL_RUNNING_DELAY)
 
 
 def _conflict_text(

@@ -1,5 +1,6 @@
 """Activities for reservations: ``reserve``, ``release``, and the Pool's own ``check_owners``."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -75,7 +76,10 @@ class OfferActivities:
     @activity.defn
     async def check_owners(self, request: OwnersInput) -> OwnersReport:
         """Report which workflows have ended, and which reservations running Services hold."""
-        workflows = request.workflows
+        async with heartbeats():
+            return await self._owners_report(request.workflows)
+
+    async def _owners_report(self, workflows: Sequence[str]) -> OwnersReport:
         answers = await gather_bounded(map(self._is_running, workflows))
         running = dict(zip(workflows, answers, strict=True))
         # After that: the holdings then contain what a step reported to its Service before its end.

@@ -20,11 +20,11 @@ from temporalio.client import (
     WorkflowQueryRejectedError,
     WorkflowUpdateFailedError,
 )
-from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError, RPCStatusCode
 
 from temporal_plans.activities.mechanics.failure_text import message_of
 from temporal_plans.activities.mechanics.heartbeat import heartbeats
+from temporal_plans.activities.mechanics.open_runs import query_open
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.activities.mechanics.update_failures import (
     non_retryable,
@@ -202,12 +202,7 @@ class UpkeepActivities:
         WorkflowQueryFailedError while it does not answer."""
         handle = self._client.get_workflow_handle(service)
         try:
-            wanted: Holdings = await handle.query(
-                "wanted",
-                result_type=Holdings,
-                reject_condition=QueryRejectCondition.NOT_OPEN,
-                rpc_timeout=QUERY_TIMEOUT,
-            )
+            wanted = await query_open(handle, "wanted", Holdings, timeout=QUERY_TIMEOUT)
         except WorkflowQueryRejectedError:
             return ()
         except RPCError as error:

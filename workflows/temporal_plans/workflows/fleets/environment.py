@@ -5,30 +5,38 @@ that the last decision named; nothing is polled but whether plans still run.
 """
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from temporal_plans.domain.fleets.decide import decide
+from temporal_plans.domain.fleets.answers import Answers
+from temporal_plans.domain.fleets.environment import Snapshot
 from temporal_plans.domain.fleets.standing import Pass, passed
-from temporal_plans.messages.fleets import (
+from temporal_plans.domain.values.text import shortened
+from temporal_plans.messages.fleets.catalogues import (
     Announcement,
-    DecideEnvironment,
-    DeclaredEnvironment,
-    EnvironmentInput,
-    EnvironmentState,
-    EnvironmentStatus,
     FetchCatalogue,
     KnownProduct,
-    ReadEnvironment,
     StopFollowing,
+)
+from temporal_plans.messages.fleets.declarations import DeclaredEnvironment, ReadEnvironment
+from temporal_plans.messages.fleets.environment_views import EnvironmentStatus
+from temporal_plans.messages.fleets.environments import (
+    DecideEnvironment,
+    EnvironmentInput,
+    EnvironmentState,
 )
 from temporal_plans.messages.plans import PlanReport
 from temporal_plans.workflows.fleets import book
 from temporal_plans.workflows.fleets.audited import ask, start
+from temporal_plans.workflows.fleets.canary_reports import CanaryReporting, with_tested
 from temporal_plans.workflows.fleets.environment_queries import EnvironmentQueries
+from temporal_plans.workflows.fleets.environment_spoke import EnvironmentSpoke, SpokeSide
 from temporal_plans.workflows.fleets.environment_verbs import EnvironmentVerbs
 from temporal_plans.workflows.fleets.issues import Issues
+from temporal_plans.workflows.fleets.room import Room
+from temporal_plans.workflows.fleets.turns import Turns
 from temporal_plans.workflows.mechanics.alarm import Alarm
 from temporal_plans.workflows.mechanics.externs import require_plugin
 from temporal_plans.workflows.mechanics.handlers import wait_or_timeout
@@ -43,24 +51,50 @@ WINDOWS_MARGIN = timedelta(days=30)
 """Windows are computed again when they are known for less than this."""
 
 
+REPLAYED_WORK = 400_000
+"""Events times entities of one run: their replay takes less than a second."""
+
+
+FETCH_EVENTS = 10
+"""Events of a catalogue that is fetched, or less."""
+
+
+class _Decided(NamedTuple):
+    """``complete``: nothing has happened meanwhile that has to be decided, too."""
+
+    answer: Pass
+    complete: bool = True
+
+
 @workflow.defn(name="Environment")
-class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
+class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentSpoke, EnvironmentQueries):
     """The entity ``environment/<name>``. Ends when it is deleted."""
 
     kind = "environment"
+    until_gone = frozenset({"register_spoke", "spoke_report"})
+    grows = frozenset({"apply", "override", "report", "suppress"})
 
     @workflow.init
     def __init__(self, input: EnvironmentInput) -> None:
         self.input = input
         self.declared = input.state is not None
-        self.state = input.state or EnvironmentState.of(input.name)
+        carried = input.state
+        self.state = book.with_configs(carried) if carried else EnvironmentState.of(input.name)
         self.log = CommandLogger(self.state.log)
+        self.turns = Turns()
+        self.room = Room(self._next_input)
         self.alarm = Alarm(self.changed)
         self.issues = Issues(self)
+        self.spoke_side = SpokeSide(self)
+        self.canaries = CanaryReporting(self)
         self.undecided = ""
         self._decided: EnvironmentState | None = None
-        self._fetching: set[str] = set()
+        self._answers: Answers | None = None
+        self._issued = False
+        """Whether the last decision issued plans: their neighbours are then decided again."""
+        self._fetching: dict[str, FetchCatalogue] = {}
         self._reading_windows = self._leaving = False
+        self._known_answers()
 
     @workflow.run
     async def run(self, input: EnvironmentInput) -> EnvironmentStatus:
@@ -74,17 +108,41 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         while not self.over:
             self._changed = False
             await self._advance()
-            if self.may_continue_as_new(input.history_limit):
-                workflow.continue_as_new(self._next_input())
+            if self.may_continue_as_new(self._history_limit):
+                self.room.continue_as_new()
             await workflow.wait_condition(
-                lambda: self._changed or self.over or self.may_continue_as_new(input.history_limit)
+                lambda: self._changed or self.over or self.may_continue_as_new(self._history_limit)
             )
         await self._leave(self.state.following)
         await workflow.wait_condition(workflow.all_handlers_finished)
         return self.status()
 
     def _next_input(self) -> EnvironmentInput:
-        return self.input.but(state=self.state.but(log=self.log.log))
+        known = self._decided is self.state and not self._issued
+        answers = self._answers if known else None
+        again = dict(answers.again) if answers is not None else None
+        state = self.state.but(log=self.log.log, again=again)
+        if not book.fits(state):
+            state = state.without_catalogues()
+        return self.input.but(state=book.with_configs_once(state))
+
+    @property
+    def _history_limit(self) -> int:
+        """After how many events it continues as new: work on many entities takes longer, and a
+        replay repeats it."""
+        count = len(self.state.environment.entities)
+        limit = max(min(self.input.history_limit, REPLAYED_WORK // max(count, 1)), 50)
+        if book.fits(self.state):
+            return limit
+        return limit + FETCH_EVENTS * len(self.state.products)  # the next run fetches them again
+
+    def _known_answers(self) -> None:
+        """Go on from the answers of the last run, if nothing had changed since."""
+        if self.state.again is None:
+            return
+        self._answers = Answers(book.snapshot_of(self.state))
+        self._answers.take(self.state.again)
+        self._decided = self.state
 
     async def _advance(self) -> None:
         self._fetch_catalogues()
@@ -94,8 +152,15 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
             self._leaving = True
             start(self._leave(tuple(sorted(unused))))
         await self._decide()
-        again = self.issues.advance(workflow.now())
-        for when in (again, self.state.next_wakeup):
+        now = workflow.now()
+        again = self.issues.advance(now)
+        orders = self.spoke_side.advance(now)
+        self.canaries.advance(now)
+        expiry = self.expire_requests(now)
+        wakeup = self.state.next_wakeup
+        if wakeup is not None and wakeup <= now:
+            wakeup = None  # no decision is possible before something is known, which wakes, too
+        for when in (again, orders, wakeup, expiry):
             if when is not None:
                 self.alarm.at(min(when, workflow.now() + LONGEST_TIMER))
 
@@ -106,9 +171,14 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         if message.malformed:
             self.record_problem("announced", message.malformed)
             return
-        self.state = book.announced(
-            self.state, message.product, message.revision, deleted=message.deleted
-        )
+        if message.life:
+            self.state = book.begun_again(self.state, message.product, message.life)
+        else:
+            self.state = book.announced(
+                self.state, message.product, message.revision, deleted=message.deleted
+            )
+        if message.deleted:  # what is being fetched is of the former product
+            self._fetching.pop(message.product, None)
         self.changed()
 
     def _fetch_catalogues(self) -> None:
@@ -119,23 +189,48 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
             for name, one in self.state.products.items()
             if one.until is not None and one.until < limit
         }
-        for name in sorted({*self.state.stale, *old} - self._fetching):
-            self._fetching.add(name)
-            start(self._fetch(name))
+        for name in sorted({*self.state.stale, *old} - self._fetching.keys()):
+            request = FetchCatalogue(
+                product=name,
+                environment=self.input.name,
+                now=workflow.now(),
+                follow=name not in self.state.following,
+            )
+            self._fetching[name] = request
+            start(self._fetch(name, request, self.state.stale.get(name, 0)))
 
-    async def _fetch(self, name: str) -> None:
-        request = FetchCatalogue(
-            product=name,
-            environment=self.input.name,
-            now=workflow.now(),
-            follow=name not in self.state.following,
-        )
+    async def _fetch(self, name: str, request: FetchCatalogue, announced: int) -> None:
         try:
             known = await ask("fetch_catalogue", request, KnownProduct, summary=name)
-            self.state = book.with_product(self.state, name, known)
+            if self._fetching.get(name) is not request:
+                return
+            if (
+                not request.follow
+                and book.is_another(self.state, name, known, announced)
+                and workflow.patched("a product that began again")
+            ):
+                self.state = book.to_follow(self.state, name)
+                return
+            asked = self._answered(name, announced, known)
+            self.state = book.with_product(self.state, name, known, asked)
+            if name in self.state.products:
+                self.state = with_tested(self.state, name, known, workflow.now())
+        except Exception as error:
+            await self.failed(f"fetch {name}", error)
         finally:
-            self._fetching.discard(name)
+            if self._fetching.get(name) is request:
+                del self._fetching[name]
             self.changed()
+
+    def _answered(self, name: str, announced: int, known: KnownProduct) -> int:
+        """Return up to which announced revision a catalogue is the newest one. A product that was
+        asked after an announcement answers it: what it does not have was announced by another
+        sender, or before it was restored."""
+        if announced <= known.revision or not workflow.patched("announced by others"):
+            return 0
+        text = f"revision {announced} of {name} was announced, and it has {known.revision}"
+        self.record_problem("announced", shortened(text, 500))
+        return announced
 
     def _refresh_windows(self, now: datetime) -> None:
         until = self.state.until
@@ -151,6 +246,8 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
             declared = await ask("read_environment", request, DeclaredEnvironment)
             if self.state.declaration is declaration:
                 self.state = book.applied(self.state, declaration, declared)
+        except Exception as error:
+            await self.failed("read_environment", error)
         finally:
             self._reading_windows = False
             self.changed()
@@ -160,6 +257,8 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
         if products:
             request = StopFollowing(products=products, environment=self.input.name)
             await ask("stop_following", request, type(None))
+        for name in sorted(set(products) - book.products_of(self.state)):
+            self.state = with_tested(self.state, name, None, workflow.now())
         left = tuple(one for one in self.state.following if one not in products)
         used = book.products_of(self.state) & set(products)  # named again meanwhile
         stale = {**dict.fromkeys(sorted(used), 0), **self.state.stale}
@@ -172,44 +271,73 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentQueries):
     async def _decide(self) -> None:
         """Decide, unless nothing has changed since and no answer changes by itself before later.
 
-        Until the catalogues of all its products are known, and as new as they are announced,
-        nothing is decided: a dependent whose releases are unknown could not object, and a release
-        that was recalled would be chosen.
+        Until the catalogues of all its products are known, nothing is decided.
         """
         now = workflow.now()
         wakeup = self.state.next_wakeup
         if self.state is self._decided and (wakeup is None or now < wakeup or self.undecided):
             return
-        if self.state.stale or book.products_of(self.state) - self.state.products.keys():
+        if not book.knows_catalogues(self.state):
             return
-        before = self.state
         try:
             done = await self._pass(now)
         except Exception as error:  # a retry of the workflow task would fail as well
+            self._answers = None
             self.undecided = f"{type(error).__name__}: {error}"[:500]
             self.record_problem("decide", self.undecided)
             self._decided = self.state
             return
         self.undecided = ""
-        if self.state is not before:  # something happened meanwhile: its answer may be another
-            self.changed()
+        if self.over:
             return
-        self.state = self._decided = book.decided(self.state, done)
+        self.state = book.decided(self.state, done.answer)
+        self._issued = bool(done.answer.issued)
+        self._decided = self.state if done.complete else None
+        if not done.complete:
+            self.changed()
 
-    async def _pass(self, now: datetime) -> Pass:
+    async def _pass(self, now: datetime) -> _Decided:
+        """Return what a decision changes. Answers of before are kept: only those that may be others
+        are decided again, here when they are few, else by an activity."""
         snapshot = book.snapshot_of(self.state)
-        if len(snapshot.environment.entities) <= self.input.workflow_limit:
-            return passed(snapshot, decide(snapshot, now), self.state.standings)
+        if self._answers is None:
+            self._answers = Answers(snapshot)
+        else:
+            self._answers.change_to(snapshot)
+        answers = self._answers
+        few = len(answers.concerned(now)) <= self.input.workflow_limit
+        if few or not book.fits(self.state):
+            return _Decided(passed(snapshot, answers.decide(now), self.state.standings))
         request = DecideEnvironment(
             environment=snapshot.environment,
             products=snapshot.products,
             standings=self.state.standings,
             now=now,
         )
-        return await ask("decide_environment", request, Pass)
+        count = len(snapshot.environment.entities)
+        done = await ask("decide_environment", request, Pass, summary=f"{count} entities")
+        answers.take(done.again)
+        later = book.snapshot_of(self.state)
+        if self.state.stale:  # a release that it chose may have been recalled
+            self._answers = None
+            return _Decided(Pass(at=now, next_wakeup=self.state.next_wakeup), complete=False)
+        if _same(snapshot, later):
+            return _Decided(done)
+        kept = answers.without_changed(done, later, workflow.now())
+        return _Decided(kept, complete=False)
 
     # --- plans ---
 
     @workflow.signal(name="plan_changed", description="From a plan: its status, or its end.")
     def on_plan_changed(self, report: PlanReport) -> None:
         self.issues.reported(report)
+
+
+def _same(before: Snapshot, after: Snapshot) -> bool:
+    """Whether nothing that decisions depend on has changed: everything is the same object."""
+    pairs = zip(before.products, after.products, strict=False)
+    return (
+        before.environment is after.environment
+        and len(before.products) == len(after.products)
+        and all(old is new for old, new in pairs)
+    )

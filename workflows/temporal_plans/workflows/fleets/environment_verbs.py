@@ -1,11 +1,14 @@
 """The updates of an environment: what people and other systems ask of it."""
 
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 
+from temporal_plans.domain.fleets.approvals import ChangeKind
 from temporal_plans.domain.fleets.commands import command_refusal
 from temporal_plans.domain.fleets.entities import Entity
+from temporal_plans.domain.fleets.other_product import product_refusal
 from temporal_plans.domain.fleets.plans import (
     ActiveStatus,
     Command,
@@ -16,35 +19,40 @@ from temporal_plans.domain.fleets.suppressions import Suppression, WindowOverrid
 from temporal_plans.domain.plans.commands import Outcome, Result
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal
-from temporal_plans.messages.fleets import (
+from temporal_plans.messages.fleets.change_requests import ChangeRequest
+from temporal_plans.messages.fleets.commands import CancelPlans, FleetCommand, ResolvePlan
+from temporal_plans.messages.fleets.declarations import DeclaredEnvironment, ReadEnvironment
+from temporal_plans.messages.fleets.environments import EnvironmentApply, EnvironmentState
+from temporal_plans.messages.fleets.reports import EntityFacts, EntityReport, ReportFacts
+from temporal_plans.messages.fleets.requests import DeleteRequest
+from temporal_plans.messages.fleets.stops import (
     STOPS_LIMIT,
-    CancelPlans,
-    DeclaredEnvironment,
-    DeleteRequest,
-    EntityFacts,
-    EntityReport,
-    EnvironmentApply,
-    EnvironmentInput,
-    EnvironmentState,
-    FleetCommand,
     OverrideWindows,
-    ReadEnvironment,
     RemoveOverride,
-    ReportFacts,
-    ResolvePlan,
     Suppress,
     Unsuppress,
 )
 from temporal_plans.workflows.fleets import book
 from temporal_plans.workflows.fleets.audited import Audited
+from temporal_plans.workflows.fleets.change_requests import (
+    CarryOut,
+    ChangeRequestVerbs,
+    kinds_of,
+)
 
 
-class EnvironmentVerbs(Audited):
+class EnvironmentVerbs(ChangeRequestVerbs):
     """A base class of the Environment workflow. ``declared``: a document was applied."""
 
-    input: EnvironmentInput
-    state: EnvironmentState
-    declared: bool
+    def _carriers(self) -> Mapping[str, CarryOut]:
+        return {
+            "apply": self._carry_apply,
+            "suppress": self._carry_suppress,
+            "unsuppress": self._carry_unsuppress,
+            "override": self._carry_override,
+            "remove_override": self._carry_remove_override,
+            "delete": self._carry_delete,
+        }
 
     # --- documents and facts ---
 
@@ -60,6 +68,27 @@ class EnvironmentVerbs(Audited):
             self.state = book.applied(self.state, request.environment, declared)
             outcome = Outcome(result=Result.ALREADY, message=f"{title} is so already")
             return self.recorded("apply", request, outcome)
+        kinds = kinds_of(self.state.declaration, request.environment)
+        asked = await self._asked(
+            "apply",
+            request,
+            kinds,
+            lambda: book.applied(self.state, request.environment, declared),
+            f"apply a document of {title}",
+        )
+        return asked or self._apply(request, declared)
+
+    async def _carry_apply(self, one: ChangeRequest) -> Outcome:
+        request = EnvironmentApply.model_validate(one.wanted)
+        read = ReadEnvironment(declaration=request.environment, now=workflow.now())
+        declared = await self.checked(
+            "apply", request, "read_environment", read, DeclaredEnvironment
+        )
+        self.refuse_late("apply", request, self._outdated(one))  # meanwhile
+        return self._apply(request, declared)
+
+    def _apply(self, request: EnvironmentApply, declared: DeclaredEnvironment) -> Outcome:
+        title = f"environment {self.input.name}"
         self.state = book.applied(self.state, request.environment, declared)
         self.declared = True
         count = len(request.environment.entities)
@@ -69,6 +98,7 @@ class EnvironmentVerbs(Audited):
     def _check_apply(self, request: EnvironmentApply) -> None:
         if request.environment.name != self.input.name:
             self._refuse("name", f"this is environment {self.input.name}", request.environment.name)
+        self.refuse(product_refusal(self.state.environment, request.environment.entities))
 
     @workflow.update(name="report", description="What other systems know of it and its entities.")
     async def report(self, request: ReportFacts) -> Outcome:
@@ -77,9 +107,10 @@ class EnvironmentVerbs(Audited):
             given = {name: getattr(request.facts, name) for name in request.facts.model_fields_set}
             facts = state.environment.facts.but(**given)
             state = state.but(environment=state.environment.but(facts=facts))
-        for name, one in request.entities.items():
-            state = book.with_entity_state(state, name, **_known(one), reported_at=now)
-        self.state = state
+        self.state = book.with_entity_states(
+            state,
+            {name: {**_known(one), "reported_at": now} for name, one in request.entities.items()},
+        )
         return self.done("report", request, f"{len(request.entities)} entities are reported")
 
     @report.validator
@@ -99,31 +130,35 @@ class EnvironmentVerbs(Audited):
         plan = self.state.issued.get(report.entity)
         if plan is None or plan.number != report.number:
             return
-        changes: dict[str, object] = {"reported_at": workflow.now()}
-        if report.health is not None:
-            changes |= {"health": report.health, "health_message": report.message}
-        self.state = book.with_entity_state(self.state, report.entity, **changes)
+        self.state = book.with_report(self.state, report, workflow.now())
         self.changed()
 
     # --- stops and windows ---
 
     @workflow.update(name="suppress", description="No plans for an entity, or for all.")
     async def suppress(self, request: Suppress) -> Outcome:
-        now = workflow.now()
-        start = request.start or now
-        end = request.end or (start + request.duration if request.duration else None)
-        one = Suppression(
-            id=request.id or self._new_id("manual"),
-            entity=request.entity,
-            start=start,
-            end=end,
-            reason=request.reason,
-            by=request.by,
-            cancel_active=request.cancel_active,
+        what = f"suppress {request.entity or 'all entities'}"
+        asked = await self._asked(
+            "suppress",
+            request,
+            (ChangeKind.SUPPRESSIONS,),
+            lambda: self._with_suppression(_suppression(request, "preview", workflow.now())),
+            what,
         )
-        self._put_suppression(one)
-        until = f" until {end:%Y-%m-%d %H:%M:%S %Z}" if end else ""
-        text = f"suppression {one.id} of {request.entity or 'all entities'}{until}"
+        return asked or self._suppress(request)
+
+    async def _carry_suppress(self, one: ChangeRequest) -> Outcome:
+        request = Suppress.model_validate(one.wanted)
+        self._check_suppress(request)
+        return self._suppress(request)
+
+    def _suppress(self, request: Suppress) -> Outcome:
+        id = request.id or self._new_id("manual")
+        one = _suppression(request, id, workflow.now())
+        self.state = self._with_suppression(one)
+        since = f" from {_text(one.start)}" if one.start > workflow.now() else ""
+        until = f" until {_text(one.end)}" if one.end else " until it is removed"
+        text = f"suppression {one.id} of {self._place(request.entity)}{since}{until}"
         return self.done(f"suppress {request.entity or ''}".strip(), request, text)
 
     @suppress.validator
@@ -137,13 +172,28 @@ class EnvironmentVerbs(Audited):
             self._refuse("duration", "is given beside end", fix="give one of them")
         _check_duration(self, request.duration)
         if request.end is not None and request.end <= (request.start or workflow.now()):
-            self._refuse("end", "must be after start", request.end.isoformat())
+            fix = "give a later time, or a duration"
+            start = "start" if request.start else "now"
+            self._refuse("end", f"must be after {start}", request.end.isoformat(), fix)
 
     @workflow.update(name="unsuppress", description="Remove a suppression of any origin.")
     async def unsuppress(self, request: Unsuppress) -> Outcome:
-        environment = self.state.environment
-        kept = tuple(one for one in environment.suppressions if one.id != request.id)
-        self.state = self.state.but(environment=environment.but(suppressions=kept))
+        asked = await self._asked(
+            "unsuppress",
+            request,
+            (ChangeKind.SUPPRESSIONS,),
+            lambda: self._without_suppression(request.id),
+            f"remove the suppression {request.id}",
+        )
+        return asked or self._unsuppress(request)
+
+    async def _carry_unsuppress(self, one: ChangeRequest) -> Outcome:
+        request = Unsuppress.model_validate(one.wanted)
+        self._check_unsuppress(request)
+        return self._unsuppress(request)
+
+    def _unsuppress(self, request: Unsuppress) -> Outcome:
+        self.state = self._without_suppression(request.id)
         verb = f"unsuppress {request.id}"
         return self.done(verb, request, f"suppression {request.id} is removed")
 
@@ -153,20 +203,30 @@ class EnvironmentVerbs(Audited):
 
     @workflow.update(name="override", description="Open the maintenance windows once.")
     async def override(self, request: OverrideWindows) -> Outcome:
-        start = request.start or workflow.now()
-        one = WindowOverride(
-            id=request.id or self._new_id("override"),
-            entity=request.entity,
-            admits=request.admits,
-            start=start,
-            end=start + request.duration,
-            reason=request.reason,
-            by=request.by,
+        where = request.entity or "all entities"
+        asked = await self._asked(
+            "override",
+            request,
+            (ChangeKind.OVERRIDES,),
+            lambda: self._with_override(_override(request, "preview", workflow.now())),
+            f"open the windows of {where} for {request.admits} changes",
         )
-        environment = self.state.environment
-        overrides = (*environment.overrides, one)
-        self.state = self.state.but(environment=environment.but(overrides=overrides))
-        text = f"override {one.id} admits {one.admits} changes until {one.end:%Y-%m-%d %H:%M:%S %Z}"
+        return asked or self._override(request)
+
+    async def _carry_override(self, one: ChangeRequest) -> Outcome:
+        request = OverrideWindows.model_validate(one.wanted)
+        self._check_override(request)
+        return self._override(request)
+
+    def _override(self, request: OverrideWindows) -> Outcome:
+        id = request.id or self._new_id("override")
+        one = _override(request, id, workflow.now())
+        self.state = self._with_override(one)
+        since = f" from {_text(one.start)}" if one.start > workflow.now() else ""
+        text = (
+            f"override {one.id} of {self._place(request.entity)} admits {one.admits} changes{since}"
+            f" until {_text(one.end)}"
+        )
         return self.done(f"override {request.entity or ''}".strip(), request, text)
 
     @override.validator
@@ -181,9 +241,22 @@ class EnvironmentVerbs(Audited):
 
     @workflow.update(name="remove_override", description="Close the windows again.")
     async def remove_override(self, request: RemoveOverride) -> Outcome:
-        environment = self.state.environment
-        kept = tuple(one for one in environment.overrides if one.id != request.id)
-        self.state = self.state.but(environment=environment.but(overrides=kept))
+        asked = await self._asked(
+            "remove_override",
+            request,
+            (ChangeKind.OVERRIDES,),
+            lambda: self._without_override(request.id),
+            f"remove the override {request.id}",
+        )
+        return asked or self._remove_override(request)
+
+    async def _carry_remove_override(self, one: ChangeRequest) -> Outcome:
+        request = RemoveOverride.model_validate(one.wanted)
+        self._check_remove_override(request)
+        return self._remove_override(request)
+
+    def _remove_override(self, request: RemoveOverride) -> Outcome:
+        self.state = self._without_override(request.id)
         verb = f"remove override {request.id}"
         return self.done(verb, request, f"override {request.id} is removed")
 
@@ -207,6 +280,12 @@ class EnvironmentVerbs(Audited):
         if not request.reason.strip():
             self._refuse("reason", "is missing", fix="say why")
         self.refuse(command_refusal(entity, self._command(request)))
+        known = self.state.products.get(entity.product)
+        versions = [one.version for one in known.product.releases] if known else []
+        if known and request.version is not None and request.version not in versions:
+            fix = suggestion(request.version, versions) or "publish it first"
+            text = f"{entity.product} has no such release"
+            self._refuse("version", text, request.version, fix, Code.NOT_FOUND)
 
     def _command(self, request: FleetCommand) -> Command:
         return Command(
@@ -218,45 +297,74 @@ class EnvironmentVerbs(Audited):
             at=workflow.now(),
         )
 
-    @workflow.update(name="cancel", description="Cancel the plan of an entity, or all.")
+    @workflow.update(
+        name="cancel", description="Cancel an entity's plan and command, or all plans."
+    )
     async def cancel(self, request: CancelPlans) -> Outcome:
+        if request.entity is not None and self._withdraws(request):
+            return self._withdraw(request, request.entity)
         names = self._cancellable(request)
         now = workflow.now()
-        if request.suppress is not None:
-            self._put_suppression(
-                Suppression(
-                    id=self._new_id("cancelled"),
-                    entity=request.entity,
-                    start=now,
-                    end=now + request.suppress,
-                    reason=request.reason or "its plan is cancelled",
-                    by=request.by,
-                )
+        verb, rest = f"cancel {request.entity or ''}".strip(), None
+        if not names and _stops_nothing(request):
+            return self.recorded(
+                verb, request, Outcome(result=Result.NOTHING, message="no plan runs")
             )
+        if request.suppress is not None:
+            rest = Suppression(
+                id=self._new_id("cancelled"),
+                entity=request.entity,
+                start=now,
+                end=now + request.suppress,
+                reason=request.reason or "its plan is cancelled",
+                by=request.by,
+            )
+            self.state = self._with_suppression(rest)
         why = f"cancelled by {request.by or 'an unnamed client'}"
         for name in names:
             state = book.with_issued(self.state, name, ending=why)
             self.state = book.with_active(state, name, ActiveStatus.CANCELLING)
-        verb = f"cancel {request.entity or ''}".strip()
-        if not names:
-            return self.recorded(
-                verb, request, Outcome(result=Result.NOTHING, message="no plan runs")
-            )
-        return self.done(verb, request, f"asked to end: {', '.join(names)}")
+        text = f"asked to end: {', '.join(names)}" if names else "no plan runs"
+        if rest is not None and rest.end is not None:
+            where = self._place(request.entity)
+            text += f"; suppression {rest.id} of {where} until {_text(rest.end)}"
+        return self.done(verb, request, text)
 
     @cancel.validator
     def _check_cancel(self, request: CancelPlans) -> None:
         self._needs_declaration()
         _check_duration(self, request.suppress)
         if request.entity is None:
+            if request.command:
+                self._refuse("entity", "is missing", fix="name the entity whose command it is")
             return
         self._entity(request.entity)
         plan = self.state.issued.get(request.entity)
+        if self._withdraws(request):
+            return
+        if request.command:
+            self._refuse("command", "no command waits", request.entity, code=Code.NOT_FOUND)
         if plan is None:
-            self._refuse("entity", "no plan of it runs", request.entity)
+            fix = "suppress it, if no plan may begin"
+            self._refuse("entity", "no plan of it runs", request.entity, fix)
         elif plan.lost:
             fix = "say how it ended: fleet resolve"
             self._refuse("entity", f"nothing is known of its plan: {plan.lost}", fix=fix)
+
+    def _withdraws(self, request: CancelPlans) -> bool:
+        """Return whether a request is about the command that waits: it says so, or no plan of the
+        entity runs. Otherwise the plan is ended, and its command goes next."""
+        entity = book.entity_of(self.state, request.entity or "")
+        waits = entity is not None and entity.state.command is not None
+        return waits and (request.command or request.entity not in self.state.issued)
+
+    def _withdraw(self, request: CancelPlans, name: str) -> Outcome:
+        """Withdraw the command that waits for an entity: it was not begun, so nothing has to end
+        or to rest."""
+        command = self._entity(name).state.command
+        self.state = book.with_entity_state(self.state, name, command=None)
+        id = command.id if command else ""
+        return self.done(f"cancel {name}", request, f"the command {id} is withdrawn")
 
     def _cancellable(self, request: CancelPlans) -> list[str]:
         wanted = [request.entity] if request.entity else sorted(self.state.issued)
@@ -305,6 +413,21 @@ class EnvironmentVerbs(Audited):
 
     @workflow.update(name="delete", description="Forget the environment; what runs stays.")
     async def delete(self, request: DeleteRequest) -> Outcome:
+        asked = await self._asked(
+            "delete",
+            request,
+            (ChangeKind.DELETION,),
+            lambda: self.state,
+            f"delete environment {self.input.name}",
+        )
+        return asked or self._delete(request)
+
+    async def _carry_delete(self, one: ChangeRequest) -> Outcome:
+        request = DeleteRequest.model_validate(one.wanted)
+        self._check_delete(request)
+        return self._delete(request)
+
+    def _delete(self, request: DeleteRequest) -> Outcome:
         self.over = True
         return self.done("delete", request, f"environment {self.input.name} is deleted")
 
@@ -319,15 +442,33 @@ class EnvironmentVerbs(Audited):
 
     # --- details ---
 
-    def _put_suppression(self, one: Suppression) -> None:
+    def _with_suppression(self, one: Suppression) -> EnvironmentState:
         environment = self.state.environment
         suppressions = (*environment.suppressions, one)
-        self.state = self.state.but(environment=environment.but(suppressions=suppressions))
+        return self.state.but(environment=environment.but(suppressions=suppressions))
+
+    def _without_suppression(self, id: str) -> EnvironmentState:
+        environment = self.state.environment
+        kept = tuple(one for one in environment.suppressions if one.id != id)
+        return self.state.but(environment=environment.but(suppressions=kept))
+
+    def _with_override(self, one: WindowOverride) -> EnvironmentState:
+        environment = self.state.environment
+        overrides = (*environment.overrides, one)
+        return self.state.but(environment=environment.but(overrides=overrides))
+
+    def _without_override(self, id: str) -> EnvironmentState:
+        environment = self.state.environment
+        kept = tuple(one for one in environment.overrides if one.id != id)
+        return self.state.but(environment=environment.but(overrides=kept))
 
     def _new_id(self, word: str) -> str:
         number = self.state.numbers + 1
         self.state = self.state.but(numbers=number)
         return f"{word}-{number}"
+
+    def _place(self, entity: str | None) -> str:
+        return f"{self.input.name}/{entity}" if entity else f"all of {self.input.name}"
 
     def _needs_declaration(self) -> None:
         if not self.declared:
@@ -365,6 +506,42 @@ class EnvironmentVerbs(Audited):
         self.refuse(Refusal(code=code, reasons=(reason,)))
 
 
+def _suppression(request: Suppress, id: str, now: datetime) -> Suppression:
+    start = request.start or now
+    return Suppression(
+        id=id,
+        entity=request.entity,
+        start=start,
+        end=request.end or (start + request.duration if request.duration else None),
+        reason=request.reason,
+        by=request.by,
+        cancel_active=request.cancel_active,
+    )
+
+
+def _override(request: OverrideWindows, id: str, now: datetime) -> WindowOverride:
+    start = request.start or now
+    return WindowOverride(
+        id=id,
+        entity=request.entity,
+        admits=request.admits,
+        start=start,
+        end=start + request.duration,
+        reason=request.reason,
+        by=request.by,
+    )
+
+
+def _stops_nothing(request: CancelPlans) -> bool:
+    """Return whether a request that finds no plan of its environment leaves it as it is. It used to
+    suppress the environment, and answered only that no plan runs."""
+    return request.entity is None and workflow.patched("a cancel without plans suppresses nothing")
+
+
+def _text(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S %Z}"
+
+
 _LONGEST = timedelta(days=3660)
 
 
@@ -379,7 +556,7 @@ def _known(one: EntityFacts) -> dict[str, object]:
     there has an unknown configuration."""
     given: dict[str, object] = {
         name: getattr(one, name)
-        for name in ("health", "health_message", "data_schema", "pending_secrets")
+        for name in ("health", "health_message", "all_live", "data_schema", "pending_secrets")
         if getattr(one, name) is not None
     }
     if one.version is not None:

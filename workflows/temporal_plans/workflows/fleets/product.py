@@ -1,53 +1,63 @@
-"""The Product workflow: releases, channels and recalls of a product.
+"""The Product workflow: releases, channels, promotions and recalls of a product.
 
 Every change that environments must hear of is a revision. The activity ``announce`` signals a
 revision to the environments that follow the product, which are those with entities of it; they ask
 for the catalogue themselves, so that one that missed a revision has lost nothing.
 """
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 
-from temporal_plans.domain.fleets.events import Fleet, FleetEvent, after, event_refusal
-from temporal_plans.domain.fleets.products import Product
-from temporal_plans.domain.fleets.promotion import state as promotion_state
+from temporal_plans.domain.fleets.products import Admission, Product, Ramp
+from temporal_plans.domain.fleets.promotion.by_hand import needs_of
+from temporal_plans.domain.fleets.promotion.events import Recalled, Reverted
+from temporal_plans.domain.fleets.promotion.ramps import rollout_problems, with_ramps
+from temporal_plans.domain.fleets.promotion.runs import StageRun
 from temporal_plans.domain.fleets.publishing import default_channels
 from temporal_plans.domain.fleets.recalls import RecallStatus, covering
 from temporal_plans.domain.fleets.releases import Release
 from temporal_plans.domain.fleets.versions import parse_version
 from temporal_plans.domain.plans.commands import Outcome, Result
-from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal
 from temporal_plans.loading.fleets.snapshots import recall_problems, release_problems
-from temporal_plans.messages.fleets import (
-    RELEASES_LIMIT,
-    AddToChannel,
+from temporal_plans.messages.fleets.catalogues import (
     Announce,
+    AnnounceBeginning,
     Announced,
     Announcement,
     Catalogue,
-    DeleteRequest,
-    FollowProduct,
-    KeepPayload,
-    KeptFiles,
-    ProductApply,
-    ProductDeclaration,
+)
+from temporal_plans.messages.fleets.declarations import ProductDeclaration, Schedule
+from temporal_plans.messages.fleets.payloads import KeepPayload, KeptFiles, ReleasePayload
+from temporal_plans.messages.fleets.product_views import (
     ProductExport,
-    ProductInput,
-    ProductState,
     ProductView,
-    Publish,
-    RecallRelease,
-    ReleasePayload,
     ReleaseQuery,
     ReleaseRecord,
     ReleaseRow,
-    RevertRecall,
-    Schedule,
 )
-from temporal_plans.workflows.fleets.audited import Audited, ask
-from temporal_plans.workflows.fleets.promotion import promote
+from temporal_plans.messages.fleets.products import (
+    RELEASES_LIMIT,
+    FollowProduct,
+    ProductApply,
+    ProductInput,
+    ProductState,
+    Publish,
+    RecallRelease,
+    RevertRecall,
+)
+from temporal_plans.messages.fleets.requests import DeleteRequest
+from temporal_plans.workflows.fleets.audited import ask, start
+from temporal_plans.workflows.fleets.product_promotions import ProductPromotions
+from temporal_plans.workflows.fleets.promotion import (
+    canary_channels,
+    promotions_of,
+    without_canaries,
+)
+from temporal_plans.workflows.fleets.room import Room
+from temporal_plans.workflows.fleets.turns import Turns
 from temporal_plans.workflows.mechanics.alarm import Alarm
 from temporal_plans.workflows.mechanics.externs import require_plugin
 from temporal_plans.workflows.mechanics.handlers import wait_or_timeout
@@ -61,28 +71,38 @@ RECALLS_LIMIT = 1000
 
 
 @workflow.defn(name="Product")
-class ProductWorkflow(Audited):
+class ProductWorkflow(ProductPromotions):
     """The entity ``product/<group>:<name>``. Ends when it is deleted."""
 
     kind = "product"
+    until_gone = frozenset({"canaries", "follow"})
+    grows = frozenset({"apply", "canaries", "channel", "pipeline", "publish"})
 
     @workflow.init
     def __init__(self, input: ProductInput) -> None:
         self._input = input
-        self._state = input.state or ProductState(product=Product(id=input.name))
+        state = input.state or ProductState()
+        self._state = state.but(product=state.product or Product(id=input.name))
         self.log = CommandLogger(self._state.log)
+        self.turns = Turns()
+        self.room = Room(self._next_input)
         self._alarm = Alarm(self.changed)
+        begins = input.state is None and workflow.patched("rules of channels")
+        self._knows_rules = not begins
+        self._begins = begins and workflow.patched("beginnings are announced")
 
     @workflow.run
     async def run(self, input: ProductInput) -> ProductView:
         require_plugin()
+        self._begin_rules()
+        if self._begins:
+            start(self._announce_beginning())
         while not self.over:
             self._changed = False
-            self._promote(workflow.now())
+            self._promote()
             await self._announce()
             if self.may_continue_as_new(input.history_limit):
-                state = self._state.but(log=self.log.log)
-                workflow.continue_as_new(input.but(state=state))
+                self.room.continue_as_new()
             await workflow.wait_condition(
                 lambda: self._changed or self.over or self.may_continue_as_new(input.history_limit)
             )
@@ -90,28 +110,26 @@ class ProductWorkflow(Audited):
         await workflow.wait_condition(workflow.all_handlers_finished)
         return self.releases()
 
-    @property
-    def _product(self) -> Product:
-        return self._state.product or Product(id=self._input.name)
+    def _next_input(self) -> ProductInput:
+        return self._input.but(state=self._state.but(log=self.log.log))
 
     def _put(self, product: Product) -> None:
         """Take a changed product: environments must hear of it."""
         self._state = self._state.but(product=product, revision=self._state.revision + 1)
         self.changed()
 
-    def _promote(self, now: datetime) -> None:
-        promoted = promote(self._state, now)
-        if promoted.state is not self._state:
-            self._state = promoted.state.but(revision=self._state.revision + 1)
-        if promoted.again is not None:
-            self._alarm.at(promoted.again)
+    async def _announce_beginning(self) -> None:
+        life = workflow.info().first_execution_run_id
+        request = AnnounceBeginning(product=self._input.name, life=life)
+        await ask("announce_beginning", request, type(None))
 
     async def _announce(self, *, deleted: bool = False) -> None:
-        """Announce the newest revision, or the end, to all followers."""
+        """Announce the newest revision, or the end, to all followers; a change of the entities
+        under test alone to those that it concerns."""
         revision = self._state.revision
+        followers, untold = self._state.followers, self._state.untold
         if revision == self._state.announced and not deleted:
-            return
-        followers = self._state.followers
+            followers = tuple(one for one in followers if one in untold)
         for first in range(0, len(followers), BATCH):
             batch = followers[first : first + BATCH]
             announcement = Announcement(
@@ -122,7 +140,12 @@ class ProductWorkflow(Audited):
             answer = await ask("announce", request, Announced, summary=summary)
             left = tuple(one for one in self._state.followers if one not in answer.gone)
             self._state = self._state.but(followers=left)
-        self._state = self._state.but(announced=revision)
+            for one in answer.gone:
+                self._state = without_canaries(self._state, one)
+        self._state = self._state.but(
+            announced=max(revision, self._state.announced),
+            untold=() if self._state.untold == untold else self._state.untold,
+        )
         if self._state.revision != revision:
             self.changed()
 
@@ -131,6 +154,7 @@ class ProductWorkflow(Audited):
     @workflow.update(name="apply", description="What a document of the product says.")
     async def apply(self, request: ProductApply) -> Outcome:
         await self.checked("apply", request, "check_product", request.product, type(None))
+        await self._until_rules()
         self.refuse_late("apply", request, self._apply_refusal(request))
         before, product = self._state, self._product
         known = {one.version: one for one in product.releases}
@@ -141,15 +165,22 @@ class ProductWorkflow(Audited):
         changed = product.but(
             releases=(*product.releases, *added),
             recalls=recalls if request.recalls else product.recalls,
-            ramps=request.ramps or product.ramps,
+            ramps=request.ramps or _with_ramps(product, added, request),
+            rollouts=request.product.rollouts,
+            admissions=_with_admissions(product, request),
         )
-        if changed == product and self._state.declaration == request.product:
+        runs = _with_runs(self._state.runs, request)
+        if (changed, runs, request.product) == (product, before.runs, before.declaration):
             outcome = Outcome(result=Result.ALREADY, message=f"{self._title} is so already")
             return self.recorded("apply", request, outcome)
-        self._state = self._state.but(declaration=request.product)
-        if changed != product or _window_of(before.declaration) != _window_of(request.product):
+        self._state = self._state.but(declaration=request.product, runs=runs)
+        other_window = _window_of(before.declaration) != _window_of(request.product)
+        if other_window:
+            self._state = self._state.but(until=None)  # its absolute intervals are read again
+        if changed != product or other_window:
             self._put(changed)
-        return self.done("apply", request, f"{self._title} is applied, {len(added)} releases new")
+        new_ones = "1 new release" if len(added) == 1 else f"{len(added)} new releases"
+        return self.done("apply", request, f"{self._title} is applied, with {new_ones}")
 
     @apply.validator
     def _check_apply(self, request: ProductApply) -> None:
@@ -158,54 +189,49 @@ class ProductWorkflow(Audited):
     @workflow.update(name="publish", description="Publish a release, with its files.")
     async def publish(self, request: Publish) -> Outcome:
         verb = f"publish {request.release.version}"
+        await self._until_rules()
         if self._is_published(request):
-            text = f"{request.release.version} of {self._title} is published already"
+            text = self._published_text(request.release)
             return self.recorded(verb, request, Outcome(result=Result.ALREADY, message=text))
-        if request.payload.files:
+        if request.payload.names:
             keep = KeepPayload(payload=request.payload, holder=workflow.info().workflow_id)
             await self.checked(verb, request, "keep_payload", keep, type(None))
         if self._is_published(request):  # by another request meanwhile
-            text = f"{request.release.version} of {self._title} is published already"
+            text = self._published_text(request.release)
             return self.recorded(verb, request, Outcome(result=Result.ALREADY, message=text))
         self.refuse_late(verb, request, self._publish_refusal(request))
         release = _published(request.release, workflow.now())
         files = _kept(request.payload)
         self._state = self._state.but(files={**self._state.files, release.version: files})
-        self._put(self._product.but(releases=(*self._product.releases, release)))
+        product = self._product
+        ramps = with_ramps(product, release.version, release.channels, workflow.now())
+        self._put(product.but(releases=(*product.releases, release), ramps=ramps))
         recalls = covering(self._product.recalls, release.version)
         born = f"; it is recalled by {', '.join(one.id for one in recalls)}" if recalls else ""
         channels = ", ".join(release.channels)
-        return self.done(verb, request, f"{release.version} is published to {channels}{born}")
+        text = f"{release.version} is published to {channels}{born}{self._unfollowed}"
+        return self.done(verb, request, text)
 
     @publish.validator
     def _check_publish(self, request: Publish) -> None:
         if not self._is_published(request):
             self.refuse(self._publish_refusal(request))
 
-    @workflow.update(name="add_to_channel", description="Add a release to a channel by hand.")
-    async def add_to_channel(self, request: AddToChannel) -> Outcome:
-        self._happen(FleetEvent(at=workflow.now(), promote={request.version: request.channel}))
-        text = f"{request.version} is on {request.channel}"
-        return self.done(f"add {request.version} to {request.channel}", request, text)
-
-    @add_to_channel.validator
-    def _check_add_to_channel(self, request: AddToChannel) -> None:
-        if request.version not in {one.version for one in self._product.releases}:
-            self.refuse(self._no_release(request.version))
-
     @workflow.update(name="recall", description="Recall releases, or edit a recall.")
     async def recall(self, request: RecallRelease) -> Outcome:
         recall = request.recall.but(
             by=request.recall.by or request.by, reason=request.recall.reason or request.reason
         )
-        self._happen(FleetEvent(at=workflow.now(), recall=recall))
+        self._happen(Recalled.model_construct(recall=recall))
         covered = sum(recall.covers(one.version) for one in self._product.releases)
         revision = self._state.revision
         # Whoever has the answer may rely on it: no environment chooses these releases any more.
         await wait_or_timeout(
             lambda: self._state.announced >= revision, engine_settings().answer_timeout
         )
-        return self.done(f"recall {recall.id}", request, f"{covered} releases are recalled")
+        text = "1 release is recalled" if covered == 1 else f"{covered} releases are recalled"
+        text += "" if covered else f"; the recall {recall.id} is for releases that come"
+        return self.done(f"recall {recall.id}", request, text)
 
     @recall.validator
     def _check_recall(self, request: RecallRelease) -> None:
@@ -223,20 +249,30 @@ class ProductWorkflow(Audited):
             text = f"{request.id} is reverted already"
             outcome = Outcome(result=Result.ALREADY, message=text)
             return self.recorded(f"revert {request.id}", request, outcome)
-        self._happen(FleetEvent(at=workflow.now(), revert=request.id))
+        self._happen(Reverted.model_construct(recall=request.id))
         return self.done(f"revert {request.id}", request, f"the recall {request.id} is reverted")
 
     @revert_recall.validator
     def _check_revert_recall(self, request: RevertRecall) -> None:
-        event = FleetEvent(at=workflow.now(), product=self._input.name, revert=request.id)
-        self.refuse(event_refusal(event, self._fleet))
+        self._check(Reverted.model_construct(recall=request.id))
 
     @workflow.update(name="follow", description="From an environment with entities of it.")
     async def follow(self, request: FollowProduct) -> Outcome:
-        others = tuple(one for one in self._state.followers if one != request.environment)
-        followers = (*others, request.environment) if request.follows else others
-        self._state = self._state.but(followers=followers)
+        named = dict.fromkeys((request.environment, *request.others))
+        left = tuple(one for one in self._state.followers if one not in named)
+        self._state = self._state.but(followers=(*left, *named) if request.follows else left)
+        if not request.follows:
+            for one in named:
+                self._state = without_canaries(self._state, one)
+            self.changed()
         return Outcome(result=Result.DONE, message=f"revision {self._state.revision}")
+
+    @follow.validator
+    def _check_follow(self, request: FollowProduct) -> None:
+        """One that has announced its end announces nothing more: the follower asks again."""
+        if self.over and request.follows:
+            text = f"{self._title} is being deleted"
+            self.refuse(Refusal.of(Code.ENDING, text, field="product", fix="ask again"))
 
     @workflow.update(name="delete", description="Forget the product and its releases.")
     async def delete(self, request: DeleteRequest) -> Outcome:
@@ -257,8 +293,11 @@ class ProductWorkflow(Audited):
     def catalogue(self) -> Catalogue:
         return Catalogue(
             revision=self._state.revision,
-            product=self._product,
+            life=workflow.info().first_execution_run_id,
+            product=self._product.but(window=None, weekdays=None, admissions=(), rollouts={}),
             maintenance_window=_window_of(self._state.declaration),
+            tests=self._state.tests,
+            canary_channels=canary_channels(self._state),
         )
 
     @workflow.query(name="release", description="One release, with its files.")
@@ -286,6 +325,15 @@ class ProductWorkflow(Audited):
             environments=tuple(sorted(self._state.followers)),
             releases=rows,
             recalls=self._product.recalls,
+            ramps=self._product.ramps,
+            pipeline=self._state.pipeline,
+            channels=self._state.channels,
+            promotions=self._answer.promotions if self._answer else (),
+            tests=self._state.tests,
+            next_wakeup=self._answer.next_wakeup if self._answer else None,
+            problems=tuple(
+                f"nothing is promoted: {one}" for one in (self._unread, self._undecided) if one
+            ),
         )
 
     @workflow.query(name="export", description="What a document of it would say.")
@@ -295,22 +343,27 @@ class ProductWorkflow(Audited):
             releases=self._product.releases,
             recalls=self._product.recalls,
             ramps=self._product.ramps,
+            admissions=self._product.admissions,
+            promotions=self._state.runs,
+            pipeline=self._state.pipeline,
+            channels=self._state.channels,
         )
 
     # --- details ---
 
     @property
-    def _title(self) -> str:
-        return f"product {self._input.name}"
+    def _unfollowed(self) -> str:
+        """A remark where nothing will happen: the name of the product may be mistyped."""
+        known = self._state.followers
+        return "" if known else f"; no environment follows {self._title} yet"
 
-    @property
-    def _fleet(self) -> Fleet:
-        known = promotion_state.ProductState(product=self._product)
-        return Fleet({self._input.name: known}, {}, {})
-
-    def _happen(self, event: FleetEvent) -> None:
-        changed = after(event.but(product=self._input.name), self._fleet, workflow.now())
-        self._put(changed.products[self._input.name].product)
+    def _published_text(self, release: Release) -> str:
+        """Return that a release is there, and which of the wanted channels do not have it."""
+        text = f"{release.version} of {self._title} is published already"
+        [there] = [one for one in self._product.releases if one.version == release.version]
+        if missing := [one for one in release.channels if one not in there.channels]:
+            text += f", but is not on {', '.join(missing)}: promote it"
+        return text
 
     def _is_published(self, request: Publish) -> bool:
         """Whether the same release with the same files is there."""
@@ -337,7 +390,9 @@ class ProductWorkflow(Audited):
         if len(self._product.releases) >= RELEASES_LIMIT:
             text = f"a product has at most {RELEASES_LIMIT} releases"
             return Refusal.of(Code.INVALID, text, field="version")
-        return None
+        if (published := release.published_at) is not None and published > _soon():
+            return Refusal(code=Code.INVALID, reasons=(_future("published-at", published),))
+        return needs_of(release, release.channels, promotions_of(self._state))
 
     def _apply_refusal(self, request: ProductApply) -> Refusal | None:
         """Return why a document can't be applied: releases are immutable but for their channels."""
@@ -345,6 +400,7 @@ class ProductWorkflow(Audited):
         if request.product.name != self._input.name:
             text = f"this is {self._title}"
             reasons.append(Reason(field="name", problem=text, value=request.product.name))
+        reasons += rollout_problems(request.product.rollouts)
         known = {one.version: one for one in self._product.releases}
         seen: set[str] = set()
         for index, one in enumerate(request.releases):
@@ -362,6 +418,19 @@ class ProductWorkflow(Audited):
                 reasons.append(
                     Reason(field=f"{path}version", problem=text, value=one.version, fix=fix)
                 )
+            if one.published_at is not None and one.published_at > _soon():
+                reasons.append(_future(f"{path}published-at", one.published_at))
+            lacks = needs_of(one, one.channels, promotions_of(self._state)) if not former else None
+            if lacks is not None:
+                reasons += (r.but(field=f"{path}{r.field}") for r in lacks.reasons)
+        for index, entry in enumerate(request.admissions):
+            if entry.at > _soon():
+                reasons.append(_future(f"admissions.{index}.at", entry.at))
+        for index, run in enumerate(request.promotions):
+            for name in ("since", "started_at"):
+                if (time := getattr(run, name)) is not None and time > _soon():
+                    field = f"promotions.{index}.{name.replace('_', '-')}"
+                    reasons.append(_future(field, time))
         for index, recall in enumerate(request.recalls):
             reasons += recall_problems(recall, f"recalls.{index}.")
         if len(known.keys() | seen) > RELEASES_LIMIT:
@@ -373,15 +442,41 @@ class ProductWorkflow(Audited):
             reasons.append(Reason(field="recalls", problem=text))
         return Refusal(code=Code.INVALID, reasons=tuple(reasons)) if reasons else None
 
-    def _no_release(self, version: str) -> Refusal:
-        known = [one.version for one in self._product.releases]
-        reason = Reason(
-            field="version",
-            problem=f"{self._title} has no such release",
-            value=version,
-            fix=suggestion(version, known) or "publish it first",
-        )
-        return Refusal(code=Code.NOT_FOUND, reasons=(reason,))
+
+def _soon() -> datetime:
+    """Return the latest time that something past may have, where clocks differ."""
+    return workflow.now() + timedelta(days=1)
+
+
+def _future(field: str, time: datetime) -> Reason:
+    fix = "give a time in the past"
+    return Reason(field=field, problem="is in the future", value=time.isoformat(), fix=fix)
+
+
+def _with_admissions(product: Product, request: ProductApply) -> tuple[Admission, ...]:
+    """Return when releases came to channels, with what a document says of others."""
+    known = {(one.version, one.channel) for one in product.admissions}
+    new = (one for one in request.admissions if (one.version, one.channel) not in known)
+    return (*product.admissions, *new)
+
+
+def _with_ramps(
+    product: Product, added: Iterable[Release], request: ProductApply
+) -> tuple[Ramp, ...]:
+    """Return the ramps after a document has brought releases; those whose admission it remembers
+    came to their channels before."""
+    remembered = {(one.version, one.channel) for one in request.admissions}
+    product = product.but(rollouts=request.product.rollouts)
+    for one in added:
+        new = [channel for channel in one.channels if (one.version, channel) not in remembered]
+        product = product.but(ramps=with_ramps(product, one.version, new, workflow.now()))
+    return product.ramps
+
+
+def _with_runs(runs: tuple[StageRun, ...], request: ProductApply) -> tuple[StageRun, ...]:
+    """Return what is remembered of promotions, with what a document says of others."""
+    known = {one.key for one in runs}
+    return (*runs, *(one for one in request.promotions if one.key not in known))
 
 
 def _published(release: Release, now: datetime) -> Release:
@@ -391,7 +486,7 @@ def _published(release: Release, now: datetime) -> Release:
 
 
 def _kept(payload: ReleasePayload) -> KeptFiles:
-    return KeptFiles(digest=payload.digest, names=tuple(sorted(payload.files)))
+    return KeptFiles(digest=payload.digest, names=payload.names)
 
 
 def _content(release: Release) -> Release:

@@ -19,7 +19,7 @@ from temporalio.worker import (
 )
 
 from temporal_plans.activities.mechanics.refusals import refusal_error
-from temporal_plans.domain.values.refusal import RefusedError
+from temporal_plans.domain.values.refusal import Refusal, RefusedError
 from temporal_plans.workflows.mechanics.externs import PLUGIN
 
 
@@ -55,6 +55,9 @@ class GuardedInbound(WorkflowInboundInterceptor):
             record_problem(input.signal, error)
 
     def handle_update_validator(self, input: HandleUpdateInput) -> None:
+        refusal = update_refusal(input)
+        if refusal is not None:
+            raise refusal_error(refusal)
         try:
             super().handle_update_validator(input)
         except RefusedError as error:
@@ -71,6 +74,15 @@ class GuardedInbound(WorkflowInboundInterceptor):
             raise ApplicationError(
                 f"{input.update}: {error}", type=type(error).__name__, non_retryable=True
             ) from error
+
+
+def update_refusal(input: HandleUpdateInput) -> Refusal | None:
+    """Return why the workflow does not take an update, whatever it is about, if it can say so."""
+    refusal = getattr(workflow.instance(), "update_refusal", None)
+    if refusal is None:
+        return None
+    answer: Refusal | None = refusal(input.update, input.args[0] if input.args else None)
+    return answer
 
 
 def record_problem(name: str, error: Exception) -> None:

@@ -37,6 +37,12 @@ class EngineSettings:
     """The time between looks at the objects of an installed package while none of its plans
     runs."""
 
+    spoke_timeout: timedelta = timedelta(seconds=15)
+    """After how long without a sign of life the spoke of an environment counts as away."""
+
+    progress_interval: timedelta = timedelta(seconds=15)
+    """The time between reports of a spoke about plans that run."""
+
     retention_limit: int = standing.RETENTION_LIMIT
     """Completed phases that a standing plan keeps at most."""
 

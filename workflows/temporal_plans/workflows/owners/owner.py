@@ -163,6 +163,7 @@ class Owner:
             changed=self.changed,
             priorities=priorities,
             standing=standing,
+            names=lambda: (*self.startable, self.removal_plan),
         )
 
     def changed(self) -> None:
@@ -315,13 +316,18 @@ class Owner:
     def _start_again(self, start: StartPlan) -> Outcome:
         if (refusal := self._refusal_of(start)) is not None:  # since it was checked
             return Outcome.refusing(refusal)
-        if self.plans.is_open(start.plan) or not self.plans.settled(start.plan):
+        is_open = self.plans.is_open(start.plan) or not self.plans.settled(start.plan)
+        if is_open and not self.begins_over(start):
             self.check_plans_soon()
             text = f"plan {start.plan} is running; send the command to the plan"
             return Outcome(result=Result.ALREADY, message=text)
         self.plans.begin(start.plan, self.begin_again(start))
         text = f"plan {start.plan} starts a new run"
         return Outcome(result=Result.DONE, message=text)
+
+    def begins_over(self, start: StartPlan) -> bool:
+        """Return whether the start of a plan that is open ends that run, and begins another."""
+        return False
 
     # --- uninstall ----------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """An owner's plans: which exist, which run, and which are pending."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 
 from temporalio import workflow
@@ -32,6 +32,7 @@ class OwnedPlans:
     ``make`` returns the input of a plan that starts now. ``changed`` is called when pending work
     may have become possible. ``priorities`` says which plans get an asset first; all others follow
     in the order of their first start. Runs of ``standing`` plans are not recorded: they always run.
+    ``names`` returns all plans that the owner may have.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class OwnedPlans:
         changed: Callable[[], None],
         priorities: Mapping[str, int],
         standing: Collection[str] = (),
+        names: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self.records = dict(state.plans)
         self.pending = dict(state.pending)
@@ -54,6 +56,7 @@ class OwnedPlans:
         self._changed = changed
         self._priorities = priorities
         self._standing = frozenset(standing)
+        self._names = names
         self._starting = {start.input.name: start for start in state.starting}
         for start in state.starting:
             outbox.hold(start.workflow_id)
@@ -108,6 +111,7 @@ class OwnedPlans:
 
     def _start(self, name: str, begin: PlanBegin, config: int) -> None:
         old = self.records.get(name)
+        rivals = () if self.records else tuple(map(self.workflow_id, dict.fromkeys(self._names())))
         record = PlanRecord(
             name=name,
             workflow_id=self.workflow_id(name),
@@ -127,6 +131,7 @@ class OwnedPlans:
                 starter=workflow.info().first_execution_run_id,
                 at=workflow.now(),
                 keep_log=begin.first is None,
+                rivals=rivals,
                 input=self._make(begin, record),
             )
         )
@@ -254,6 +259,7 @@ class OwnedPlans:
             OpenPlans(workflow_ids=tuple(checked)),
             result_type=ClosedPlans,
             start_to_close_timeout=timedelta(minutes=1),
+            heartbeat_timeout=HEARTBEAT_TIMEOUT,
             summary="which plans have ended",
         )
         found = (self._close_lost(checked[workflow_id]) for workflow_id in answer.workflow_ids)

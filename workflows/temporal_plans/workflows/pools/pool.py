@@ -71,6 +71,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from temporal_plans.workflows.mechanics.externs import require_plugin
     from temporal_plans.workflows.mechanics.handlers import send_signal, should_continue_as_new
+    from temporal_plans.workflows.mechanics.heartbeat import HEARTBEAT_TIMEOUT
 
 RELEASE_TIMEOUT = timedelta(seconds=5)
 """How long an update ``release`` waits for the agent to destroy what was released."""
@@ -471,6 +472,7 @@ class PoolWorkflow:
                 activity_id=self._activity_id("check_owners"),
                 start_to_close_timeout=timedelta(minutes=2),
                 schedule_to_close_timeout=timedelta(minutes=5),
+                heartbeat_timeout=HEARTBEAT_TIMEOUT,
                 summary="which reservations owners hold",
             )
         except ActivityError as error:

@@ -14,7 +14,7 @@ from temporal_plans.domain.plans.parameters import NAME
 from temporal_plans.domain.plans.plan import PlanSpec
 from temporal_plans.domain.values.refusal import Reason, SpecError
 from temporal_plans.loading.plans import load_plan_text
-from temporal_plans.messages.fleets import ReleasePayload
+from temporal_plans.messages.fleets.payloads import ReleasePayload
 
 INSTALL, UPGRADE, CONFIGURE, UNINSTALL, ROLLBACK = (
     f"{name}.yml" for name in ("install", "upgrade", "configure", "uninstall", "rollback")

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from temporal_plans.domain.fleets.entities import Health
 from temporal_plans.domain.plans.plan import ParameterSpec, PhaseSpec
 from temporal_plans.domain.plans.strategies.spec import StrategySpec
 from temporal_plans.domain.values.refusal import Reason
-from temporal_plans.messages.fleets import ChangeOrder, ReleasePayload
+from temporal_plans.messages.fleets.payloads import ReleasePayload
+from temporal_plans.messages.fleets.plans import ChangeOrder
 
 PREPARE, CHANGE, VERIFY, REPORT = "prepare", "change", "verify", "report"
 """The phases of a plan of an entity, in order. The last one is the same for all kinds."""
@@ -45,12 +47,14 @@ SERIAL = StrategySpec()
 @dataclass(frozen=True, slots=True)
 class KindPlan:
     """The phases of a kind for a change. Those named ``prepare``, ``verify`` and ``report`` have
-    these places; any other is in the place of ``change``. ``strategy`` orders the phases."""
+    these places; any other is in the place of ``change``. ``strategy`` orders the phases.
+    ``health`` is that of the entity once they are complete; None: its kind can't tell."""
 
     phases: tuple[PhaseSpec, ...]
     strategy: StrategySpec = SERIAL
     parameters: tuple[ParameterSpec, ...] | None = None
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
+    health: Health | None = None
 
 
 def _no_faults(files: Mapping[str, str]) -> Iterable[Reason]:

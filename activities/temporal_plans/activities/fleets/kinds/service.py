@@ -14,12 +14,13 @@ from temporal_plans.activities.fleets.kinds.record import (
     EntityKind,
     KindPlan,
 )
+from temporal_plans.domain.fleets.entities import Health
 from temporal_plans.domain.fleets.plans import PlanKind
 from temporal_plans.domain.kinds.activity import ActivityWork
 from temporal_plans.domain.plans.parameters import escaped
 from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
 from temporal_plans.domain.values.refusal import Reason, SpecError
-from temporal_plans.messages.fleets import Installation
+from temporal_plans.messages.fleets.installations import Installation
 
 FILE = "svc.yml"
 WAIT_TIMEOUT = timedelta(days=7)
@@ -30,17 +31,14 @@ _HEARTBEAT_TIMEOUT = timedelta(seconds=30)
 def plan(change: EntityChange) -> KindPlan:
     """Return the steps of a change of a service. Raises SpecError."""
     order = change.order
-    installation = Installation(
-        environment=order.environment,
-        entity=order.entity,
-        product=order.product,
-        version=order.to.version,
-        config=order.config,
-        environment_config=order.environment_config,
-        number=order.number,
-    )
+    installation = installation_of(change)
     if order.kind is PlanKind.UNINSTALL:
-        step = _phase(CHANGE, "uninstall", "remove_installation", installation)
+        step = installation_phase(CHANGE, "uninstall", "remove_installation", installation)
+        return KindPlan((step,), parameters=())
+    if order.kind in (PlanKind.RESTART, PlanKind.CHANGE_SECRETS):
+        # The spec is the same, so that a deployment would do nothing. Agents read secrets whenever
+        # they launch a task.
+        step = installation_phase(CHANGE, "restart", "restart_installation", installation)
         return KindPlan((step,), parameters=())
     if FILE not in change.target.files:
         reason = Reason(
@@ -51,14 +49,33 @@ def plan(change: EntityChange) -> KindPlan:
         raise SpecError([reason])
     return KindPlan(
         (
-            _phase(CHANGE, "deploy", "deploy_installation", installation),
-            _phase(VERIFY, "wait", "await_installation", installation),
+            installation_phase(CHANGE, "deploy", "deploy_installation", installation),
+            installation_phase(VERIFY, "wait", "await_installation", installation),
         ),
         parameters=(),
+        health=Health.HEALTHY,  # it was waited for
     )
 
 
-def _phase(phase: str, step: str, activity: str, installation: Installation) -> PhaseSpec:
+def installation_of(change: EntityChange) -> Installation:
+    """Return what the activities about the service of an entity need to know of a change."""
+    order = change.order
+    return Installation(
+        environment=order.environment,
+        entity=order.entity,
+        product=order.product,
+        version=order.to.version,
+        config=order.config,
+        environment_config=order.environment_config,
+        number=order.number,
+        digest=change.target.digest,
+    )
+
+
+def installation_phase(
+    phase: str, step: str, activity: str, installation: Installation
+) -> PhaseSpec:
+    """Return a phase of one step, an activity about the service of an entity."""
     work = ActivityWork(
         type=activity,
         input=escaped(installation.model_dump(mode="json")),

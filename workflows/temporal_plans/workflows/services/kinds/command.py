@@ -155,5 +155,6 @@ def _retry_or_fail(step: StepAttempt, work: CommandWork, reason: str) -> None:
 
 
 def _failure_text(status: TaskStatus) -> str:
-    code = "" if status.exit_code is None else f" with exit code {status.exit_code}"
-    return f"the command ended {status.state}{code}. {status.message}".strip()
+    code = "" if status.exit_code is None else f"exit code {status.exit_code}"
+    ended = f"the command ended {status.state}" + (f" with {code}" if code else "")
+    return ended if status.message in ("", code) else f"{ended}. {status.message}"
