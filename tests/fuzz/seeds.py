@@ -77,13 +77,79 @@ def _inputs(event: Mapping[str, Any]) -> Iterator[tuple[str, str, list[Any]]]:
         yield "update", given["name"], given.get("args", {}).get("payloads", [])
 
 
+AT = "2026-01-05T12:00:00Z"
+HERE = {"entity": "web", "number": 1, "at": AT}
+GIVEN: Mapping[str, list[Any]] = {
+    "Environment-update-command": [
+        {"entity": "web", "command": "enforce-version", "version": "1.0.0", "reason": "why"},
+        {"entity": "web", "command": "restart", "reason": "why"},
+    ],
+    "Environment-update-resolve": [
+        {"entity": "web", "outcome": "FAILED", "version": "1.0.0"},
+        {"entity": "web", "outcome": "SUCCEEDED", "nothing_installed": True},
+    ],
+    "Environment-update-override": [
+        {"id": "o", "entity": "web", "admits": "downtime", "start": AT, "duration": "1h"}
+    ],
+    "Environment-update-suppress": [
+        {"id": "s", "entity": "web", "start": AT, "end": "2026-01-06T12:00:00Z", "reason": "why"},
+        {"duration": 60, "cancel_active": True},
+    ],
+    "Environment-update-cancel": [{"entity": "web", "suppress": "30m"}, {}],
+    "Environment-update-spoke_report": [
+        {
+            "lineage": "l",
+            "record": "r",
+            "starter": "s",
+            "plans": {"web.1": {**HERE, "started": True, "progress": ["a step"]}},
+            "entities": [{"entity": "web", "number": 1, "health": "ERROR", "message": "m"}],
+        }
+    ],
+    "Environment-query-explanation": [{"entity": "web", "at": AT}],
+    "Environment-query-explain": [{"entity": "web", "at": AT}],
+    "Product-query-explain": [{"version": "1.0.0", "at": AT}],
+    "Product-query-release": [{"version": "1.0.0"}],
+    "Product-update-pipeline": [
+        {
+            "pipeline": {
+                "product": "a:b",
+                "stages": [
+                    {"source": "DEV", "target": "beta", "timed": {"soak": "1h"}},
+                    {
+                        "source": "beta",
+                        "target": "stable",
+                        "canary": {
+                            "promote": {"percent": 50, "soak": "1h"},
+                            "recall": {"count": 1, "soak": "1m"},
+                        },
+                    },
+                ],
+            }
+        }
+    ],
+    "Spoke-update-end": [{"lineage": "l", "record": "r", "starter": "s", **HERE}],
+}
+"""Valid inputs beside the recorded ones, and in the place of those that a model makes up."""
+
+
 def valid(door: Door) -> list[Any]:
-    """Return valid inputs of the door: recorded ones, or one that the model itself makes up."""
-    if known := recorded().get((door.workflow, door.kind, door.name)):
+    """Return valid inputs of the door: recorded ones and those given here, else those of other
+    doors with its model, else one that the model itself makes up."""
+    known = recorded().get((door.workflow, door.kind, door.name), [])
+    if known := [*known, *GIVEN.get(str(door), [])]:
         return known
+    if others := _of_the_model(door.model):
+        return others
     if door.model is None:
         return [{}]
     return [made_up(TypeAdapter(door.model).json_schema())]
+
+
+def _of_the_model(model: Any) -> list[Any]:
+    """Return the recorded inputs of all doors with a model."""
+    known = recorded()
+    alike = (one for one in doors() if model is not None and one.model == model)
+    return [input for one in alike for input in known.get((one.workflow, one.kind, one.name), [])]
 
 
 def made_up(schema: Mapping[str, Any]) -> Any:

@@ -9,18 +9,17 @@ from pydantic import BaseModel
 
 from builders.contents import MemoryContents
 from temporal_plans.client.errors import AgentUnreachable, ClusterUnreachable, Unreadable
-from temporal_plans.client.temporal.gateway import (
-    Ended,
-    Execution,
-    NoSuchWorkflow,
-    WorkflowIsClosed,
-    WorkflowIsOpen,
-)
+from temporal_plans.client.temporal.executions import Ended, Execution
 from temporal_plans.client.temporal.schedules import (
     ScheduleExists,
     ScheduleRequest,
     ScheduleSummary,
     ScheduleView,
+)
+from temporal_plans.client.temporal.workflow_errors import (
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+    WorkflowIsOpen,
 )
 from temporal_plans.domain.plans.explain import PendingWork
 from temporal_plans.domain.plans.stuck import StuckWorkflow
@@ -132,7 +131,8 @@ class FakeGateway:
     contents: MemoryContents = field(default_factory=MemoryContents)
 
     async def describe(self, workflow_id: str) -> Execution:
-        return Execution(workflow_id, THEN, ended=self._known(workflow_id).ended)
+        known = self._known(workflow_id)
+        return Execution(workflow_id, THEN, ended=known.ended, type=known.type)
 
     async def runs(self, workflow_id: str, limit: int) -> list[Execution]:
         if workflow_id not in self.workflows:

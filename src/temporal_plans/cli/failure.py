@@ -15,9 +15,26 @@ def known_failure(error: BaseException, arguments: Sequence[str] = ()) -> tuple[
     """
     if not isinstance(error, UserFacingError) and (wrong := _not_unicode(arguments)) is not None:
         return f"argument: not UTF-8 (found {wrong!r}); write it in UTF-8", USAGE
+    if wrong_values := _wrong_values(error, arguments):
+        return wrong_values, USAGE
     if not isinstance(error, UserFacingError):
         return None
     return str(error), USAGE if error.usage else FAILED
+
+
+def _wrong_values(error: BaseException, arguments: Sequence[str]) -> str:
+    """Return what is wrong with values of the command line that a message can't have, such as a
+    text that is too long; empty for any other error."""
+    from pydantic import BaseModel, ValidationError
+
+    from temporal_plans.domain.values.complaints import complaints
+
+    if not isinstance(error, ValidationError):
+        return ""
+    given = [str(fault["input"]) for fault in error.errors(include_url=False)]
+    if not all(any(text in argument for argument in arguments) for text in given):
+        return ""
+    return "\n".join(map(str, complaints(error, BaseModel)))
 
 
 def _not_unicode(arguments: Sequence[str]) -> str | None:

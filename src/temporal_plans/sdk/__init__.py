@@ -48,6 +48,7 @@ from temporal_plans.client import (
     WorkerUnreachable,
     connect,
 )
+from temporal_plans.domain.fleets.entities import Health
 from temporal_plans.domain.kinds.activity import ActivityWork
 from temporal_plans.domain.kinds.approval import ApprovalWork
 from temporal_plans.domain.kinds.command import CommandWork
@@ -102,6 +103,7 @@ __all__ = [
     "EntityKind",
     "FailedPod",
     "Goal",
+    "Health",
     "KindPlan",
     "NotFound",
     "Outcome",

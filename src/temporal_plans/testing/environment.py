@@ -18,7 +18,7 @@ from temporalio.worker import Worker
 from temporal_plans.client.errors import Refused, ServiceNotFound
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.reading.plan_run import PlanRun
-from temporal_plans.client.temporal.gateway import TemporalGateway
+from temporal_plans.client.temporal.temporal_gateway import TemporalGateway
 from temporal_plans.client.verbs.services import Deployment
 from temporal_plans.domain.owners.rollout import Rollout
 from temporal_plans.domain.plans.plan import PlanSpec

@@ -6,8 +6,9 @@ from pydantic import BaseModel
 from builders.plan_views import reference_plan
 from builders.services import service_status
 from temporal_plans.cli import main as cli
-from temporal_plans.cli.actions import running
+from temporal_plans.client import plans_client
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.temporal import connection as connecting
 from temporal_plans.client.temporal.connection import Connection
 from temporal_plans.messages.services import Pods
 from unit.cli.kit import DONE, Ran, Run
@@ -45,12 +46,12 @@ def run(
     async def connect(connection: Connection, **_: object) -> None:
         connections.append(connection)
 
-    monkeypatch.setattr(running, "connect", connect)
+    monkeypatch.setattr(connecting, "connect", connect)  # commands import both when they run
 
     def client(_: object) -> PlansClient:
         return PlansClient(gateway=gateway)
 
-    monkeypatch.setattr(running, "PlansClient", client)
+    monkeypatch.setattr(plans_client, "PlansClient", client)
     for name in ("TEMPORAL_PLAN_SERVICE", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
 

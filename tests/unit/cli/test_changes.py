@@ -5,7 +5,7 @@ import pytest
 from builders.plan_views import phase, plan, step
 from temporal_plans.cli.terminal.changes import changes
 from temporal_plans.client.reading.plan_run import PlanRun
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.plan_views import PlanView
 

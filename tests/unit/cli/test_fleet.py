@@ -13,12 +13,14 @@ from temporal_plans.loading.schema import json_schema
 from unit.cli.kit import Run
 
 FOLDER = ROOT / "examples" / "fleets"
-EXAMPLES = sorted([*FOLDER.glob("*.yml"), *FOLDER.glob("defaults/*.yml")])
+EXAMPLES = sorted(
+    path for one in ("", "defaults", "scenarios") for path in (FOLDER / one).glob("*.yml")
+)
 WINDOWS = ROOT / "examples" / "fleets" / "windows.yml"
 SIMULATION = ROOT / "examples" / "fleets" / "simulation" / "fleet.yml"
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_scenario_is_as_it_expects(run: Run, path: Path) -> None:
     ran = run("fleet", "decide", str(path))
     assert (ran.code, ran.err) == (0, "")
@@ -104,6 +106,13 @@ def test_simulate_lists_what_happens(run: Run) -> None:
     ]
 
 
+def test_a_simulation_in_which_nothing_happens_says_so(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "quiet.yml"
+    path.write_text("kind: environment\nname: quiet\n")
+    ran = run("fleet", "simulate", str(path), "--for", "1d", "--at", "2026-01-05T08:00:00Z")
+    assert ran.out.splitlines()[1] == "nothing happens"
+
+
 def test_an_event_that_can_not_happen_is_named(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "events.yml"
     path.write_text(
@@ -131,8 +140,9 @@ DOCUMENTED = [
     line.removeprefix("$ temporal plan ")
     for page in ("README.md", "docs/fleets.md")
     for line in (ROOT / page).read_text().splitlines()
-    if line.startswith("$ temporal plan fleet ")
+    if line.startswith(("$ temporal plan fleet decide ", "$ temporal plan fleet simulate "))
 ]
+"""Those that need no server."""
 
 
 @pytest.mark.parametrize("line", DOCUMENTED)
@@ -144,7 +154,7 @@ def test_a_documented_command_runs(run: Run, monkeypatch: pytest.MonkeyPatch, li
 BLOCKS = [
     block
     for block in re.findall(
-        r"^```console\n(\$ temporal plan fleet .*?)^```",
+        r"^```console\n(\$ temporal plan fleet (?:decide|simulate) .*?)^```",
         (ROOT / "docs" / "fleets.md").read_text(),
         re.MULTILINE | re.DOTALL,
     )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from builders.plan_views import plan
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.plans import PlanResult
 from unit.cli.kit import Run

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from temporal_plans.cli.actions import running
 from temporal_plans.cli.inputs.flags import ConnectionFlags
 from temporal_plans.cli.main import run
 from temporal_plans.client.errors import Refused
+from temporal_plans.client.temporal import connection as connecting
 from temporal_plans.client.temporal.connection import Connection, ServerUnreachableError
 from temporal_plans.domain.plans.commands import Command, Outcome, Result
 from temporal_plans.domain.values.refusal import Code
@@ -21,7 +21,7 @@ from unit.cli.kit import Run
 from unit.fake_gateway import Call, FakeGateway
 
 COMMANDS = [
-    *("dev", "demo", "worker", "agent", "validate", "schema", "run"),
+    *("dev", "demo", "worker", "agent", "spoke", "validate", "schema", "run"),
     *("deploy", "diff", "rollback", "uninstall", "configs"),
     *("list", "show", "explain", "log", "history", "agents", "logs", "audit", "pods", "tasks"),
     *("start", "stop", "continue", "interrupt", "restart", "force-complete"),
@@ -77,6 +77,40 @@ def test_help_loads_nothing_slow() -> None:
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert out.stdout.splitlines()[-1] == "[]", out.stderr
+
+
+def test_an_agent_loads_no_verbs_and_no_telemetry() -> None:
+    slow = (
+        "temporal_plans.client.plans_client",
+        "temporal_plans.messages.fleets",
+        "temporal_plans.messages.packages",
+        "temporal_plans.workflows",
+        "opentelemetry.sdk",
+        "kubernetes_asyncio",
+    )
+    program = (
+        "import sys, temporal_plans.cli.processes.process, "
+        "temporal_plans.activities.agent.host.main; "
+        f"print([m for m in {slow} if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert out.stdout.splitlines()[-1:] == ["[]"], out.stderr
+
+
+def test_a_command_for_services_loads_no_values_of_fleets_and_reads_no_files() -> None:
+    slow = (
+        "temporal_plans.domain.fleets",
+        "temporal_plans.messages.fleets",
+        "temporal_plans.messages.promotions",
+        "temporal_plans.loading",
+        "yaml",
+    )
+    program = (
+        "import sys, temporal_plans.client.plans_client, temporal_plans.cli.actions.showing; "
+        f"print([m for m in {slow} if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert out.stdout.splitlines()[-1:] == ["[]"], out.stderr
 
 
 # --- commands to plans --------------------------------------------------------------------------
@@ -148,6 +182,13 @@ def test_parameters_are_split_at_the_first_equals_sign(run: Run, gateway: FakeGa
     [call] = gateway.told
     assert isinstance(call.argument, Command)
     assert call.argument.parameters == {"A": "b=c", "B": ""}
+
+
+def test_a_value_that_no_message_may_have_is_a_usage_error(run: Run, gateway: FakeGateway) -> None:
+    ran = run("start", "deploy", "-p", f"SIZE={'x' * 10_001}")
+    assert ran.code == 2, ran
+    assert ran.err.startswith("Error: parameters.SIZE: must have at most 10000 characters")
+    assert not gateway.told
 
 
 def test_somebody_gives_the_command(run: Run, gateway: FakeGateway) -> None:
@@ -225,12 +266,16 @@ def test_an_outcome_that_was_only_taken_is_done(run: Run, gateway: FakeGateway) 
         ("demo", "--timeout", "soon"),
         ("demo", "--timeout", "0s"),
         ("demo", "--timeout", "99999999999999d"),
+        ("demo", "--fleet", "--package"),
+        ("demo", "--fleet", "--context", "prod"),
         ("run", __file__, "--id", "hello-world/deploy"),
         ("run", __file__, "--id", "service/hello-world"),
         ("run", __file__, "--id", "pool/default"),
         ("agent", "--id", "a b"),
         ("agent", "--id", "a", "--ports", "9-1"),
         ("agent", "--id", "a", "--mount", "disk"),
+        ("spoke", "--environment", "prod"),
+        ("spoke", "--environment", "A B", "--hub", "localhost:7233"),
         ("list", "--grpc-meta", "x"),
         ("stop", "deploy", "--reason", "x" * 501),
         ("stop", "deploy", "--by", "x" * 201),
@@ -280,7 +325,7 @@ def test_settings_that_contradict_each_other_are_usage(
     async def connect(connection: Connection, **_: object) -> None:
         connection.resolve({})
 
-    monkeypatch.setattr(running, "connect", connect)
+    monkeypatch.setattr(connecting, "connect", connect)
     ran = run("list", "--tls-ca-path", "a", "--tls-ca-data", "b")
     assert ran.code == 2
     assert ran.err == "Error: give --tls-ca-path or --tls-ca-data, not both\n"
@@ -290,7 +335,7 @@ def test_no_server_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def connect(connection: Connection, **_: object) -> None:
         raise ServerUnreachableError("localhost:1", "the connection was refused")
 
-    monkeypatch.setattr(running, "connect", connect)
+    monkeypatch.setattr(connecting, "connect", connect)
     ran = run("list")
     assert ran.code == 1
     assert "no Temporal server answers at localhost:1" in ran.err

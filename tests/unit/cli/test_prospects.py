@@ -5,7 +5,7 @@ import pytest
 from builders.plan_views import plan
 from temporal_plans.cli.actions.prospects import tell_what_stops
 from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.status import Status
 from unit.fake_gateway import FakeGateway, FakeWorkflow
 

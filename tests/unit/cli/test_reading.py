@@ -6,7 +6,7 @@ import pytest
 
 from builders.plan_views import plan
 from builders.services import plan_record, service_status
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.plans import CommandLog, LogEntry
 from unit.cli.kit import DONE, Run

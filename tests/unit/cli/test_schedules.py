@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builders.services import pod, service, service_status
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.client.temporal.schedules import Overlap, ScheduleRequest, Timetable
 from temporal_plans.domain.services.spec import (
     PhaseYaml,

@@ -7,7 +7,7 @@ import pytest
 
 from builders.plan_views import at, phase, plan, step
 from temporal_plans.client.errors import Refused
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.owners.runs import RunHistory, RunRecord
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import Code

@@ -9,7 +9,7 @@ import pytest
 
 from builders.plan_views import phase, plan
 from builders.services import pod, service, task
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.owners.rollout import PhaseRollout, Rollout
 from temporal_plans.domain.plans.backoff import Backoff
 from temporal_plans.domain.plans.commands import Outcome, Result

@@ -47,6 +47,7 @@ def test_waiting_ends_with_the_timeout(
     assert ran.code == 1
     text = "plan hello-world/deploy has not come to its end within 0.1s"
     assert text in ran.err
+    assert "`temporal plan explain hello-world/deploy` says what it waits for" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from temporal_plans.client.errors import (
 )
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.reading.plan_run import PlanRun
-from temporal_plans.client.temporal.gateway import Ended, EndedBeforeAnswer, WorkflowIsEnding
+from temporal_plans.client.temporal.executions import Ended
+from temporal_plans.client.temporal.workflow_errors import EndedBeforeAnswer, WorkflowIsEnding
 from temporal_plans.domain.cluster.refusals import does_not_fit
 from temporal_plans.domain.cluster.requirements import Requirement
 from temporal_plans.domain.kinds.sleep import SleepWork

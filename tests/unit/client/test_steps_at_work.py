@@ -155,6 +155,12 @@ MINUTES = timedelta(minutes=2, seconds=5)
             "no worker has polled it: none runs, or all are busy",
         ),
         (
+            WAITS.but(task_queue="kubernetes/prod"),
+            "activity dump waits for 2m 05s for a worker on task queue kubernetes/prod; no worker "
+            "has polled it: none runs, or all are busy; `temporal plan worker --kubernetes prod` "
+            "starts one",
+        ),
+        (
             WAITS.but(last_poll=NOW),
             "activity dump waits for 2m 05s for a worker on task queue ops; "
             "no worker has polled it for 2m 05s: none runs, or all are busy",

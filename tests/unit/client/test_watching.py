@@ -12,7 +12,7 @@ from temporal_plans.client.errors import (
 from temporal_plans.client.reading.plan_run import PlanRun, WatchProblem
 from temporal_plans.client.reading.watching import watch
 from temporal_plans.client.temporal.connection import ServerUnreachableError
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.stuck import StuckWorkflow
 

@@ -8,8 +8,10 @@ from temporal_plans.cli.terminal.fleet_status_lines import status_lines
 from temporal_plans.cli.terminal.output import print_json, print_line, print_lines, written
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.domain.fleets.explanation import Explanation
 from temporal_plans.domain.plans.commands import Outcome
-from temporal_plans.messages.fleets import EnvironmentStatus
+from temporal_plans.messages.fleets.change_requests import ChangeRequest
+from temporal_plans.messages.fleets.environment_views import EnvironmentStatus
 
 _POLL_INTERVAL = 1.0  # seconds
 
@@ -23,6 +25,19 @@ def print_outcome(outcome: object, *, as_json: bool) -> None:
         print_json(outcome)
     else:
         print_line(outcome.message)
+
+
+async def change_requests(
+    client: PlansClient, names: Sequence[str], *, closed: bool
+) -> list[tuple[str, ChangeRequest]]:
+    """Return the change requests of some environments, or of all, each with its environment."""
+    wanted = names or await client.environments()
+    return [
+        (name, one)
+        for name in wanted
+        for one in (await client.change_requests(name)).requests
+        if closed or one.open
+    ]
 
 
 async def show_status(
@@ -41,6 +56,14 @@ async def show_status(
             _print(newer, as_json=as_json)
         fleet = newer
     return 1 if any(isinstance(one, PlansError) for one in fleet.values()) else 0
+
+
+async def explained_entity(client: PlansClient, place: str) -> Explanation | None:
+    """Return why the entity ``ENV/ENTITY`` is as it is; None when there is no such environment."""
+    environment, slash, entity = place.partition("/")
+    if not slash or environment not in await client.environments():
+        return None
+    return await client.explain_entity(environment, entity, datetime.now(UTC))
 
 
 async def _asked(client: PlansClient, names: Sequence[str]) -> Fleet:

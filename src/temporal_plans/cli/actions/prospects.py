@@ -4,7 +4,7 @@ from temporal_plans.cli.terminal.output import print_error, print_line
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.reading.plan_run import PlanRun
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.values.text import shortened
 
 

@@ -4,18 +4,18 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from temporal_plans.cli.inputs.flags import ConnectionFlags
-from temporal_plans.cli.processes.core_lines import silent_runtime
-from temporal_plans.client.plans_client import PlansClient
-from temporal_plans.client.temporal.connection import connect
+
+if TYPE_CHECKING:
+    from temporal_plans.client.plans_client import PlansClient
 
 Answer = TypeVar("Answer")
 
 
 def call_client(
-    flags: ConnectionFlags, operation: Callable[[PlansClient], Awaitable[Answer]]
+    flags: ConnectionFlags, operation: Callable[["PlansClient"], Awaitable[Answer]]
 ) -> Answer:
     """Connect as the flags say and call ``operation`` with the client; return its answer."""
 
@@ -25,14 +25,19 @@ def call_client(
     return asyncio.run(connected())
 
 
-async def connected_client(flags: ConnectionFlags) -> PlansClient:
+async def connected_client(flags: ConnectionFlags) -> "PlansClient":
     """Return a client that is connected as the flags say."""
+    # A worker and an agent, which use this module, too, need no client's verbs.
+    from temporal_plans.cli.processes.core_lines import silent_runtime
+    from temporal_plans.client.plans_client import PlansClient
+    from temporal_plans.client.temporal.connection import connect
+
     return PlansClient(await connect(flags.connection(), runtime=silent_runtime()))
 
 
 def call_client_until_interrupted(
     flags: ConnectionFlags,
-    operation: Callable[[PlansClient], Awaitable[int]],
+    operation: Callable[["PlansClient"], Awaitable[int]],
     *,
     interrupted: int = 1,
 ) -> int:

@@ -1,7 +1,8 @@
 """Print plans once, or follow them until they end."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from temporal_plans.cli.actions.running import call_client_until_interrupted
@@ -9,14 +10,24 @@ from temporal_plans.cli.inputs.flags import ConnectionFlags
 from temporal_plans.cli.inputs.names import resolve_plan, resolve_service
 from temporal_plans.cli.terminal.duration import duration
 from temporal_plans.cli.terminal.following import follow, print_run, time_left
-from temporal_plans.cli.terminal.output import print_error, print_json, print_line, print_lines
+from temporal_plans.cli.terminal.output import (
+    one_line,
+    print_error,
+    print_json,
+    print_line,
+    print_lines,
+)
 from temporal_plans.cli.terminal.tree import stuck_notes
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.reading.dialect import plan_body
 from temporal_plans.client.reading.plan_run import PlanRun
+from temporal_plans.domain.plans.hint import plan_hint
 from temporal_plans.domain.plans.stuck import StuckWorkflow
 from temporal_plans.messages.owners import PlanRecord
+
+_BEGIN_INTERVAL = 1.0
+"""Seconds between two looks at a plan that has not begun."""
 
 
 async def show_plan(client: PlansClient, plan: str, service: str | None, *, json: bool) -> None:
@@ -40,6 +51,8 @@ async def show_service(client: PlansClient, service: str | None, *, json: bool) 
     if json or len(family) == 1:
         records = [record for one in family for record in await client.plans(one)]
         await _show_records(client, records, json=json)
+        if not json:
+            await _show_trouble(client, name)
         return
     for index, one in enumerate(family):
         if index:
@@ -47,6 +60,18 @@ async def show_service(client: PlansClient, service: str | None, *, json: bool) 
         nested = "" if one == name else ", nested"
         print_line(f"Service {one}{nested}:")
         await _show_records(client, await client.plans(one), json=False)
+        await _show_trouble(client, one)
+
+
+async def _show_trouble(client: PlansClient, service: str) -> None:
+    """Print what is wrong with objects of a package while no plan runs."""
+    with suppress(PlansError):  # it is uninstalled, or its plans said why it does not answer
+        if trouble := (await client.owner(service)).trouble:
+            hint = plan_hint("to see what helps", "explain", service=service)
+            print_line()
+            print_line("Objects:")
+            print_line(one_line(f"- {trouble}"))
+            print_line(f"  {hint}")
 
 
 async def _show_records(client: PlansClient, records: Sequence[PlanRecord], *, json: bool) -> None:
@@ -92,22 +117,45 @@ def watch_plan(
 
     async def watching(client: PlansClient) -> int:
         plan_id = await resolve_plan(client, plan, service)
-        return await limited(follow_plan(client, plan_id), f"plan {plan_id}", timeout)
+        following = follow_plan(client, plan_id)
+        return await limited(following, f"plan {plan_id}", timeout, _why(plan_id))
 
     return call_client_until_interrupted(flags, watching, interrupted=0)
 
 
+async def wait_until_begun(client: PlansClient, plan_id: str, *, quiet: bool = False) -> None:
+    """Wait until a plan of a service has begun, and print what it waits for unless ``quiet``."""
+    said, looks = "", 0
+    while awaited := await client.awaited_before(plan_id):
+        looks += 1
+        if looks > 1 and awaited != said and not quiet:  # it has just been ordered
+            print_line(one_line(f"Plan {plan_id} has not begun: {awaited}"))
+            said = awaited
+        await asyncio.sleep(_BEGIN_INTERVAL)
+
+
 async def wait_for_plan(
-    client: PlansClient, plan_id: str, *, quiet: bool = False, timeout: timedelta | None = None
+    client: PlansClient,
+    plan_id: str,
+    *,
+    quiet: bool = False,
+    timeout: timedelta | None = None,
+    first: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
     """Follow a plan that was just started (``--wait``); return the exit code.
 
     Ctrl-C leaves the plan running, and a line says so. ``quiet`` prints nothing: standard output is
-    for a program then. ``timeout`` limits the waiting.
+    for a program then. ``timeout`` limits the waiting, ``first`` is what to wait for before.
     """
-    following = (_awaited if quiet else follow_plan)(client, plan_id)
+
+    async def waiting() -> int:
+        if first is not None:
+            await first()
+        return await (_awaited if quiet else follow_plan)(client, plan_id)
+
+    following = waiting()
     try:
-        return await limited(following, f"plan {plan_id}", timeout)
+        return await limited(following, f"plan {plan_id}", timeout, _why(plan_id))
     except asyncio.CancelledError:
         print_line(
             f"\nThe plan keeps running; watch it with `temporal plan show {plan_id} --watch`."
@@ -115,8 +163,15 @@ async def wait_for_plan(
         raise
 
 
-async def limited(waiting: Awaitable[int], noun: str, timeout: timedelta | None) -> int:
-    """Return the exit code of the waiting; 1 with a line when it takes longer than ``timeout``."""
+def _why(plan_id: str) -> str:
+    return f"; `temporal plan explain {plan_id}` says what it waits for"
+
+
+async def limited(
+    waiting: Awaitable[int], noun: str, timeout: timedelta | None, hint: str = ""
+) -> int:
+    """Return the exit code of the waiting; 1 with a line, which ends with ``hint``, when it takes
+    longer than ``timeout``."""
     limit = asyncio.timeout(timeout.total_seconds() if timeout else None)
     try:
         async with limit:
@@ -126,7 +181,7 @@ async def limited(waiting: Awaitable[int], noun: str, timeout: timedelta | None)
             raise
         print_error(
             f"{noun} has not come to its end within {duration(timeout or timedelta())}; it "
-            "continues without this command"
+            f"continues without this command{hint}"
         )
         return 1
 

@@ -3,13 +3,15 @@
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 import typer
 
-from temporal_plans.cli.actions.showing import wait_for_plan
+from temporal_plans.cli.actions.showing import wait_for_plan, wait_until_begun
 from temporal_plans.cli.inputs.names import resolve_service
 from temporal_plans.cli.terminal.output import print_error, print_json, print_line, printable
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.domain.packages.plans import CLEANUP
 from temporal_plans.messages.owners import UninstallRequest
 from temporal_plans.messages.services import PodView
 
@@ -42,7 +44,8 @@ async def uninstall_service(
         for line in await _what_is_destroyed(client, service, request):
             typer.echo(line, err=json)
         typer.confirm("Uninstall the service?", abort=True, err=json)
-    plan = f"{service}/{await client.removal_plan(service)}"
+    removal = await client.removal_plan(service)
+    plan = f"{service}/{removal}"
     outcome = await client.uninstall(
         service,
         volumes=request.volumes,
@@ -61,7 +64,8 @@ async def uninstall_service(
         _print_schedules(schedules)
     if not wait:
         return 0
-    if code := await wait_for_plan(client, plan, quiet=json, timeout=timeout):
+    first = partial(wait_until_begun, client, plan, quiet=json) if removal == CLEANUP else None
+    if code := await wait_for_plan(client, plan, quiet=json, timeout=timeout, first=first):
         return code
     if not json and (stays := await client.what_stays(plan)):
         print_line(f"Note: {stays}")

@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from temporal_plans.cli.commands import fleet_environments, fleet_products, group, offer
+from temporal_plans.cli.commands import (
+    fleet_environments,
+    fleet_products,
+    fleet_promotions,
+    fleet_requests,
+    group,
+    offer,
+)
 from temporal_plans.cli.inputs.flags import JsonOption
 
 _SIMULATION_LIMIT = timedelta(days=400)
@@ -86,6 +93,8 @@ def add_to(app: typer.Typer) -> None:
     )
     fleet_environments.add_to(fleet)
     fleet_products.add_to(fleet)
+    fleet_promotions.add_to(fleet)
+    fleet_requests.add_to(fleet)
     offer(
         fleet,
         decide,

@@ -23,13 +23,15 @@ _Files = Annotated[
         exists=True,
         dir_okay=False,
         readable=True,
-        help="Documents: products, environments, states, suppressions; repeatable.",
+        help="Documents: products, channels, pipelines, environments, states, suppressions; "
+        "repeatable.",
     ),
 ]
 _Subjects = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KIND/NAME...]", help="environment/NAME or product/NAME. [default: all]"
+        metavar="[KIND/NAME...]",
+        help="environment/NAME, product/NAME, pipeline/PRODUCT or channel/NAME. [default: all]",
     ),
 ]
 _Places = Annotated[
@@ -76,29 +78,40 @@ def apply(
             print_line(f"{one.subject}: {one.outcome.message}")
 
 
-def diff(flags: ConnectionFlags, files: _Files) -> None:
+def diff(
+    flags: ConnectionFlags,
+    files: _Files,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with 1 if there are differences.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """Show how documents differ from what is there. Changes nothing."""
     from temporal_plans.cli.actions.fleet_applying import changes, read_files
     from temporal_plans.cli.actions.running import call_client
-    from temporal_plans.cli.terminal.output import print_line, print_lines
+    from temporal_plans.cli.terminal.output import print_json, print_line, print_lines
 
     documents = read_files(files)
     lines = call_client(flags, lambda client: changes(client, documents))
-    if lines:
+    if json:
+        print_json({"differs": bool(lines), "lines": lines})
+    elif lines:
         print_lines(lines)
     else:
         print_line("no differences")
+    raise typer.Exit(1 if lines and exit_code else 0)
 
 
 def export(flags: ConnectionFlags, subjects: _Subjects = None) -> None:
-    """Print environments and products as documents, which fleet apply takes."""
-    from temporal_plans.cli.actions.fleet_applying import exported
+    """Print environments, products, pipelines and channels as documents for fleet apply."""
+    from temporal_plans.cli.actions.fleet_applying import SUBJECTS, exported
     from temporal_plans.cli.actions.running import call_client
 
     wanted = subjects or []
     for one in wanted:
-        if one.partition("/")[0] not in ("environment", "product"):
-            raise typer.BadParameter(f"{one!r}: write environment/NAME or product/NAME")
+        if one.partition("/")[0] not in SUBJECTS:
+            kinds = ", ".join(SUBJECTS)
+            raise typer.BadParameter(f"{one!r}: write KIND/NAME, with one of: {kinds}")
     documents = call_client(flags, lambda client: exported(client, wanted))
     typer.echo("---\n".join(documents), nl=False)
 
@@ -127,22 +140,44 @@ def status(
 
 def explain(
     flags: ConnectionFlags,
-    place: _Entity,
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV/ENTITY",
+            help="An entity, or a release: group:name/1.2.3.",
+        ),
+    ],
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="At another time. [default: now]")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what every constraint says of an entity's plan, and why others are not chosen."""
+    """Show why an entity or a release is where it is, and what would change that.
+
+    Of an entity: every release that it could have, with what every constraint says of it, what
+    would cure it, and when it is looked at again. Also when there is nothing to do.
+
+    Of a release, PRODUCT/VERSION: where it is in the pipeline, and which canary keeps it there.
+    """
     from datetime import UTC, datetime
 
     from temporal_plans.cli.actions.running import call_client
-    from temporal_plans.cli.inputs.fleet_names import place_of
+    from temporal_plans.cli.inputs.fleet_names import place_of, release_of
     from temporal_plans.cli.inputs.times import time_of
     from temporal_plans.cli.terminal.fleet_status_lines import explanation_lines
     from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.cli.terminal.promotion_lines import release_explanation
 
-    where, time = place_of(place, entity=True), time_of(at, "--at") or datetime.now(UTC)
+    time = time_of(at, "--at") or datetime.now(UTC)
+    if ":" in place:
+        product, version = release_of(place)
+        found = call_client(flags, lambda client: client.explain_release(product, version, time))
+        if json:
+            print_json(found)
+        else:
+            print_lines(release_explanation(found))
+        return
+    where = place_of(place, entity=True)
     answer = call_client(
         flags, lambda client: client.explain_entity(where.environment, where.entity or "", time)
     )
@@ -150,6 +185,36 @@ def explain(
         print_json(answer)
     else:
         print_lines(explanation_lines(answer))
+
+
+class _GraphForm(StrEnum):
+    TEXT = "text"
+    DOT = "dot"
+    MERMAID = "mermaid"
+
+
+def graph(
+    flags: ConnectionFlags,
+    environment: _Environment,
+    form: Annotated[
+        _GraphForm, typer.Option("--format", help="DOT and Mermaid are for other programs.")
+    ] = _GraphForm.TEXT,
+    json: JsonOption = False,
+) -> None:
+    """Show which entities need which, their versions, cycles, and what is out of range."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.fleet_names import place_of
+    from temporal_plans.cli.terminal.fleet_graph import dot, graph_lines, mermaid
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+
+    where = place_of(environment, entity=False)
+    found = call_client(flags, lambda client: client.fleet_graph(where.environment))
+    if json:
+        print_json(found)
+    elif form is _GraphForm.TEXT:
+        print_lines(graph_lines(found))
+    else:
+        typer.echo("\n".join(dot(found) if form is _GraphForm.DOT else mermaid(found)))
 
 
 def plans(flags: ConnectionFlags, place: _Place, json: JsonOption = False) -> None:
@@ -167,6 +232,31 @@ def plans(flags: ConnectionFlags, place: _Place, json: JsonOption = False) -> No
         print_json(found)
     else:
         print_lines(plan_lines(where.environment, found.rows))
+
+
+def log(
+    flags: ConnectionFlags,
+    subject: Annotated[
+        str, typer.Argument(metavar="ENV|PRODUCT", help="An environment, or a group:name.")
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Show the requests to an environment or a product: time, author, reason and outcome."""
+    from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.fleet_names import place_of, product_of
+    from temporal_plans.cli.terminal.listing import log_lines
+    from temporal_plans.cli.terminal.output import print_json, print_lines
+
+    if ":" in subject:
+        product = product_of(subject)
+        found = call_client(flags, lambda client: client.product_log(product))
+    else:
+        environment = place_of(subject, entity=False).environment
+        found = call_client(flags, lambda client: client.environment_log(environment))
+    if json:
+        print_json(found)
+    else:
+        print_lines(log_lines(found, of="environment" if ":" not in subject else "product"))
 
 
 def suppress(
@@ -192,7 +282,7 @@ def suppress(
     from temporal_plans.cli.inputs.durations import duration_of
     from temporal_plans.cli.inputs.fleet_names import place_of
     from temporal_plans.cli.inputs.times import time_of
-    from temporal_plans.messages.fleets import Suppress
+    from temporal_plans.messages.fleets.stops import Suppress
 
     where = place_of(place)
     request = Suppress(
@@ -202,9 +292,9 @@ def suppress(
         end=time_of(until, "--until"),
         duration=duration_of(duration, "--for", minimum=_SECOND) if duration else None,
         cancel_active=cancel,
-        **_who(by, reason),
+        **author(by, reason),
     )
-    _ask(flags, where.environment, request, json=json)
+    ask_environment(flags, where.environment, request, json=json)
 
 
 def unsuppress(
@@ -216,9 +306,9 @@ def unsuppress(
     json: JsonOption = False,
 ) -> None:
     """Remove a suppression, whatever made it."""
-    from temporal_plans.messages.fleets import Unsuppress
+    from temporal_plans.messages.fleets.stops import Unsuppress
 
-    _ask(flags, environment, Unsuppress(id=id, **_who(by, reason)), json=json)
+    ask_environment(flags, environment, Unsuppress(id=id, **author(by, reason)), json=json)
 
 
 def override(
@@ -244,12 +334,12 @@ def override(
     from temporal_plans.cli.inputs.fleet_names import place_of
     from temporal_plans.cli.inputs.times import time_of
     from temporal_plans.domain.fleets.suppressions import WindowClass
-    from temporal_plans.messages.fleets import OverrideWindows, RemoveOverride
+    from temporal_plans.messages.fleets.stops import OverrideWindows, RemoveOverride
 
     where = place_of(place)
     if remove is not None:
-        gone = RemoveOverride(id=remove, **_who(by, reason))
-        _ask(flags, where.environment, gone, json=json)
+        gone = RemoveOverride(id=remove, **author(by, reason))
+        ask_environment(flags, where.environment, gone, json=json)
         return
     request = OverrideWindows(
         id=id,
@@ -257,9 +347,9 @@ def override(
         admits=WindowClass.DOWNTIME if downtime else WindowClass.NO_DOWNTIME,
         start=time_of(start, "--from"),
         duration=duration_of(duration, "--for", minimum=_SECOND),
-        **_who(by, reason),
+        **author(by, reason),
     )
-    _ask(flags, where.environment, request, json=json)
+    ask_environment(flags, where.environment, request, json=json)
 
 
 def cancel(
@@ -271,19 +361,24 @@ def cancel(
     no_suppress: Annotated[
         bool, typer.Option("--no-suppress", help="The same plan may be issued again at once.")
     ] = False,
+    command: Annotated[
+        bool, typer.Option("--command", help="Only the command that waits; the plan goes on.")
+    ] = False,
     by: ByOption = None,
     reason: ReasonOption = "",
     json: JsonOption = False,
 ) -> None:
-    """Cancel the running plan of an entity, or all of an environment. Its steps may end first."""
+    """Cancel the running plan of an entity, or all of an environment. Its steps may end first.
+    Where no plan of the entity runs, the command that waits is withdrawn."""
     from temporal_plans.cli.inputs.durations import duration_of
     from temporal_plans.cli.inputs.fleet_names import place_of
-    from temporal_plans.messages.fleets import CancelPlans
+    from temporal_plans.messages.fleets.commands import CancelPlans
 
     where = place_of(place)
     length = None if no_suppress else duration_of(suppress, "--suppress", minimum=_SECOND)
-    request = CancelPlans(entity=where.entity, suppress=length, **_who(by, reason))
-    _ask(flags, where.environment, request, json=json)
+    who = author(by, reason)
+    request = CancelPlans(entity=where.entity, suppress=length, command=command, **who)
+    ask_environment(flags, where.environment, request, json=json)
 
 
 class _End(StrEnum):
@@ -309,7 +404,7 @@ def resolve(
     """Say how a plan ended that reads UNKNOWN: it blocks its entity until then."""
     from temporal_plans.cli.inputs.fleet_names import place_of
     from temporal_plans.domain.fleets.plans import EndStatus
-    from temporal_plans.messages.fleets import ResolvePlan
+    from temporal_plans.messages.fleets.commands import ResolvePlan
 
     where = place_of(place, entity=True)
     request = ResolvePlan(
@@ -317,9 +412,9 @@ def resolve(
         outcome=EndStatus[outcome.name],
         version=version,
         nothing_installed=nothing,
-        **_who(by, reason),
+        **author(by, reason),
     )
-    _ask(flags, where.environment, request, json=json)
+    ask_environment(flags, where.environment, request, json=json)
 
 
 class _Command(StrEnum):
@@ -345,16 +440,16 @@ def command(
     """Give a break-glass command, which no constraint holds back. Needs --reason."""
     from temporal_plans.cli.inputs.fleet_names import place_of
     from temporal_plans.domain.fleets.plans import CommandType
-    from temporal_plans.messages.fleets import FleetCommand
+    from temporal_plans.messages.fleets.commands import FleetCommand
 
     where = place_of(place, entity=True)
     request = FleetCommand(
         entity=where.entity or "",
         command=CommandType(type.value),
         version=version,
-        **_who(by, reason),
+        **author(by, reason),
     )
-    _ask(flags, where.environment, request, json=json)
+    ask_environment(flags, where.environment, request, json=json)
 
 
 def delete(
@@ -372,30 +467,35 @@ def delete(
     """Forget an environment or a product. What is installed stays as it is."""
     from temporal_plans.cli.actions.fleet_showing import print_outcome
     from temporal_plans.cli.actions.running import call_client
-    from temporal_plans.messages.fleets import DeleteRequest
+    from temporal_plans.messages.fleets.requests import DeleteRequest
 
     kind, _, name = subject.partition("/")
     if kind not in ("environment", "product") or not name:
         raise typer.BadParameter(f"{subject!r}: write environment/NAME or product/NAME")
-    request = DeleteRequest(force=force, **_who(by, reason))
+    request = DeleteRequest(force=force, **author(by, reason))
     if kind == "environment":
-        _ask(flags, name, request, json=json)
+        ask_environment(flags, name, request, json=json)
         return
     outcome = call_client(flags, lambda client: client.delete_product(name, request))
     print_outcome(outcome, as_json=json)
 
 
-def _who(by: str | None, reason: str) -> dict[str, str]:
+def author(by: str | None, reason: str) -> dict[str, str]:
+    """Return the fields of a request that say who asks, and why."""
     from temporal_plans.cli.inputs.author import whoami
 
     return {"by": by or whoami(), "reason": reason}
 
 
-def _ask(
+def ask_environment(
     flags: ConnectionFlags, environment: str, request: "EnvironmentRequest", *, json: bool
 ) -> None:
+    """Give a request to an environment, and print its outcome."""
     from temporal_plans.cli.actions.fleet_showing import print_outcome
     from temporal_plans.cli.actions.running import call_client
+    from temporal_plans.cli.inputs.fleet_names import place_of
+
+    place_of(environment, entity=False)
 
     async def asked(client: "PlansClient") -> object:
         return await client.ask_environment(environment, request)
@@ -410,7 +510,7 @@ def add_to(fleet: typer.Typer) -> None:
         "apply",
         "temporal-plan fleet apply -f products.yml -f prod.yml --reason 'a new region'",
     )
-    offer(fleet, diff, "diff", "temporal-plan fleet diff -f prod.yml")
+    offer(fleet, diff, "diff", "temporal-plan fleet diff -f prod.yml --exit-code")
     offer(
         fleet,
         export,
@@ -425,8 +525,24 @@ def add_to(fleet: typer.Typer) -> None:
         "temporal-plan fleet status",
         "temporal-plan fleet status prod --watch",
     )
-    offer(fleet, explain, "explain", "temporal-plan fleet explain prod/web")
+    offer(
+        fleet,
+        explain,
+        "explain",
+        "temporal-plan fleet explain prod/web",
+        "temporal-plan fleet explain shop:web/1.2.3",
+    )
     offer(fleet, plans, "plans", "temporal-plan fleet plans prod/web")
+    offer(
+        fleet, log, "log", "temporal-plan fleet log prod", "temporal-plan fleet log shop:web --json"
+    )
+    offer(
+        fleet,
+        graph,
+        "graph",
+        "temporal-plan fleet graph prod",
+        "temporal-plan fleet graph prod --format mermaid",
+    )
     offer(
         fleet,
         suppress,

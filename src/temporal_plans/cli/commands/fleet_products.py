@@ -19,16 +19,14 @@ def publish(
     product: _Product,
     version: Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.2.3 or 1.2.3-rc1.")],
     files: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--file",
             "-f",
             metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            readable=True,
             help="What it carries: a svc.yml with its templates, or plan files by their names "
-            "(install.yml, upgrade.yml, configure.yml, uninstall.yml, rollback.yml); repeatable.",
+            "(install.yml, upgrade.yml, configure.yml, uninstall.yml, rollback.yml); repeatable. "
+            "Or an operator package: its folder, archive (.tgz) or address.",
         ),
     ] = None,
     manifest: Annotated[
@@ -67,16 +65,19 @@ def publish(
 
     name = product_of(product)
     request = publication(version, files or (), manifest, channels or (), by or whoami(), reason)
-    outcome = call_client(flags, lambda client: client.publish(name, request))
+    outcome = call_client(
+        flags, lambda client: client.publish(name, request.publish, request.contents)
+    )
     print_outcome(outcome, as_json=json)
 
 
 def releases(flags: ConnectionFlags, product: _Product, json: JsonOption = False) -> None:
-    """List the releases of a product, newest first, and its recalls."""
+    """List the releases of a product, newest first, its recalls, and what promotion waits for."""
     from temporal_plans.cli.actions.running import call_client
     from temporal_plans.cli.inputs.fleet_names import product_of
     from temporal_plans.cli.terminal.fleet_status_lines import release_lines
     from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.cli.terminal.promotion_lines import stage_lines
 
     name = product_of(product)
     found = call_client(flags, lambda client: client.releases(name))
@@ -84,6 +85,7 @@ def releases(flags: ConnectionFlags, product: _Product, json: JsonOption = False
         print_json(found)
     else:
         print_lines(release_lines(found))
+        print_lines(stage_lines(found))
 
 
 def recall(
@@ -135,7 +137,7 @@ def recall(
     from temporal_plans.cli.inputs.author import whoami
     from temporal_plans.cli.inputs.fleet_names import product_of
     from temporal_plans.cli.inputs.times import time_of
-    from temporal_plans.messages.fleets import RecallRelease, RevertRecall
+    from temporal_plans.messages.fleets.products import RecallRelease, RevertRecall
 
     name, who = product_of(product), by or whoami()
     if (revert is None) == (start is None):

@@ -41,6 +41,7 @@ def start(
     flags: ConnectionFlags,
     plan: PlanArgument,
     param: ParameterOption = None,
+    force: ForceOption = False,
     wait: WaitOption = False,
     timeout: TimeoutOption = None,
     reason: ReasonOption = "",
@@ -51,13 +52,13 @@ def start(
     """Start a plan, with parameters; restart it if it has ended.
 
     A plan that is restarted repeats all its steps: a deploy plan launches all its tasks again,
-    including those that run.
+    including those that run. A package's plan that runs begins again.
     """
     from temporal_plans.cli.inputs.pairs import pairs
     from temporal_plans.domain.plans.commands import Command, Verb
 
     parameters = pairs(param or [], "-p")
-    command = Command(parameters=parameters, reason=reason, by=_author(by))
+    command = Command(parameters=parameters, force=force, reason=reason, by=_author(by))
     _execute(flags, service, plan, Verb.START, command, json=json, wait=wait, timeout=timeout)
 
 

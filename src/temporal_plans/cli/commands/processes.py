@@ -1,8 +1,8 @@
-"""Commands that run processes: dev, demo, worker, agent."""
+"""Commands that run processes: dev, demo, worker, agent, spoke."""
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -142,10 +142,35 @@ def dev(
 
 
 def demo(
+    package: Annotated[
+        bool,
+        typer.Option(
+            "--package",
+            help="Show an operator package instead, on a Kubernetes control plane of its own.",
+        ),
+    ] = False,
+    fleet: Annotated[
+        bool,
+        typer.Option(
+            "--fleet",
+            help="Show a fleet instead: a hub, and two environments with a Temporal server each.",
+        ),
+    ] = False,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            help="With --package: the cluster of this context of your kubeconfig, in a namespace"
+            " that is made for it and removed.",
+        ),
+    ] = None,
     timeout: Annotated[
         str,
         typer.Option(
-            "--timeout", metavar="DURATION", help="Time limit of the deployment: 90s, 2m ..."
+            "--timeout",
+            metavar="DURATION",
+            help="Time limit of a plan, with --fleet of a chapter: 90s, 2m ...",
         ),
     ] = "120s",
     state_dir: Annotated[
@@ -160,8 +185,11 @@ def demo(
 ) -> None:
     """Deploy the service hello-world on its own Temporal server, and watch it.
 
-    At the end everything is stopped and the state removed. Exits with 0 if the plan was COMPLETE,
-    else 1.
+    With --package an operator package is installed, changed, upgraded and uninstalled instead, on a
+    Kubernetes control plane that `make control-plane` has built, or on the cluster of --context.
+    With --fleet releases are published, promoted, rolled back and recalled in two environments
+    instead, in about a minute. At the end everything is stopped and the state removed. Exits with 0
+    if all went as it should, else 1.
     """
     from datetime import timedelta
 
@@ -169,14 +197,41 @@ def demo(
     from temporal_plans.cli.processes.signal_proxy import fork_behind_proxy
 
     limit = duration_of(timeout, "--timeout", minimum=timedelta(milliseconds=1))
+    if context is not None and not package:
+        raise typer.BadParameter("needs --package", param_hint="--context")
+    if fleet and package:
+        raise typer.BadParameter("give either --package or --fleet")
     proxy = fork_behind_proxy()  # before modules are loaded that start threads
 
     import asyncio
 
+    from temporal_plans.cli.processes.demo_state import check_modules, demo_state
     from temporal_plans.cli.processes.developing import demo as run_demo
     from temporal_plans.cli.processes.process import process
 
     directory = state_dir.resolve() if state_dir else None
+    if package:
+        check_modules(own_cluster=context is None)
+        from temporal_plans.cli.processes.package_demo import PackageDemo, package_demo
+
+        with (
+            process("temporal-plan-demo", log_level="error") as telemetry,
+            demo_state(directory, keep=keep) as folder,
+        ):
+            settings = PackageDemo(
+                folder, context, limit, keep, telemetry.plugins, telemetry.runtime
+            )
+            raise typer.Exit(asyncio.run(package_demo(settings, proxy=proxy)))
+    if fleet:
+        from temporal_plans.cli.main import run
+        from temporal_plans.cli.processes.fleet_demo import FleetDemo, fleet_demo
+
+        with (
+            process("temporal-plan-demo", log_level="error") as telemetry,
+            demo_state(directory, keep=keep) as folder,
+        ):
+            story = FleetDemo(folder, limit, run, keep, telemetry.plugins, telemetry.runtime)
+            raise typer.Exit(asyncio.run(fleet_demo(story, proxy=proxy)))
     with process("temporal-plan-demo", log_level="error") as telemetry:
         code = asyncio.run(
             run_demo(
@@ -387,6 +442,111 @@ def agent(
         asyncio.run(run_agent_process(flags, telemetry, settings))
 
 
+def _hub(name: str, text: str, metavar: str | None = None) -> Any:
+    return typer.Option(f"--hub{name}", metavar=metavar, help=text)
+
+
+def spoke(
+    flags: ConnectionFlags,
+    environment: Annotated[
+        str,
+        typer.Option(
+            "--environment",
+            metavar="NAME",
+            envvar="TEMPORAL_PLAN_SPOKE_ENVIRONMENT",
+            help="The environment whose plans it carries out.",
+        ),
+    ],
+    hub: Annotated[
+        str,
+        typer.Option(
+            "--hub",
+            metavar="HOST:PORT",
+            envvar="TEMPORAL_PLAN_SPOKE_HUB",
+            help="Address of the hub: the Temporal server that has the environment.",
+        ),
+    ],
+    hub_namespace: Annotated[
+        str | None, _hub("-namespace", "Namespace of the hub. [default: default]", "NAME")
+    ] = None,
+    hub_profile: Annotated[
+        str | None, _hub("-profile", "Profile of the configuration file for the hub.", "NAME")
+    ] = None,
+    hub_api_key: Annotated[
+        str | None,
+        typer.Option(
+            "--hub-api-key",
+            metavar="KEY",
+            envvar="TEMPORAL_PLAN_SPOKE_HUB_API_KEY",
+            help="API key for the hub.",
+        ),
+    ] = None,
+    hub_tls: Annotated[
+        bool | None,
+        typer.Option("--hub-tls/--no-hub-tls", help="Encrypt the connection to the hub."),
+    ] = None,
+    hub_tls_ca_path: Annotated[
+        Path | None, _hub("-tls-ca-path", "CA certificate of the hub.", "FILE")
+    ] = None,
+    hub_tls_cert_path: Annotated[
+        Path | None, _hub("-tls-cert-path", "Client certificate for the hub.", "FILE")
+    ] = None,
+    hub_tls_key_path: Annotated[
+        Path | None, _hub("-tls-key-path", "Key of that certificate.", "FILE")
+    ] = None,
+    hub_tls_server_name: Annotated[
+        str | None, _hub("-tls-server-name", "Name in the hub's certificate.", "NAME")
+    ] = None,
+    work_dir: Annotated[
+        Path,
+        typer.Option(
+            "--work-dir",
+            metavar="DIR",
+            file_okay=False,
+            envvar="TEMPORAL_PLAN_SPOKE_WORK_DIR",
+            help="Directory of the spoke's identity.",
+        ),
+    ] = Path("/var/lib/temporal-plans"),
+    task_queue: Annotated[
+        str, typer.Option("--task-queue", metavar="NAME", help="The task queue of the own worker.")
+    ] = "plans",
+    log_level: LogLevelOption = _LogLevel.INFO,
+) -> None:
+    """Run a spoke: it carries out the plans of an environment on the Temporal server beside it.
+
+    The environment, with `spoke: true` in its settings, is at the hub. The connection options are
+    those of the spoke's own server, where a worker runs, too; the --hub options are those of the
+    hub. The spoke only connects outwards. Started again with the same work directory, it goes on.
+    """
+    import asyncio
+
+    from pydantic import SecretStr
+
+    from temporal_plans.cli.inputs.fleet_names import place_of
+    from temporal_plans.cli.processes.process import process, run_spoke_process
+    from temporal_plans.client.temporal.connection import Connection
+    from temporal_plans.worker.spoke import SpokeSettings
+
+    connection = Connection(
+        address=hub,
+        namespace=hub_namespace,
+        profile=hub_profile,
+        api_key=SecretStr(hub_api_key) if hub_api_key else None,
+        tls=hub_tls,
+        tls_ca_path=hub_tls_ca_path,
+        tls_cert_path=hub_tls_cert_path,
+        tls_key_path=hub_tls_key_path,
+        tls_server_name=hub_tls_server_name,
+    )
+    settings = SpokeSettings(
+        environment=place_of(environment, entity=False).environment,
+        work_dir=work_dir,
+        task_queue=task_queue,
+    )
+    with process("temporal-plan-spoke", log_level=log_level) as telemetry:
+        asyncio.run(run_spoke_process(flags, telemetry, connection, settings))
+
+
 def add_to(app: typer.Typer) -> None:
     offer(
         app,
@@ -396,7 +556,16 @@ def add_to(app: typer.Typer) -> None:
         "temporal-plan dev --agents 3 --cpus 2 --memory 4096",
         connection=False,
     )
-    offer(app, demo, "demo", "temporal-plan demo", connection=False)
+    offer(
+        app,
+        demo,
+        "demo",
+        "temporal-plan demo",
+        "temporal-plan demo --package",
+        "temporal-plan demo --package --context kind-kind --timeout 10m",
+        "temporal-plan demo --fleet",
+        connection=False,
+    )
     offer(
         app,
         worker,
@@ -410,4 +579,11 @@ def add_to(app: typer.Typer) -> None:
         "agent",
         "temporal-plan agent --id db-1 --attribute rack=r7 --work-dir /var/lib/temporal-plans",
         "temporal-plan agent --id gpu-1 --gpus 4 --mount /mnt/nvme0=512000:fast",
+    )
+    offer(
+        app,
+        spoke,
+        "spoke",
+        "temporal-plan spoke --environment prod-eu --hub hub.example.org:7233",
+        "temporal-plan spoke --environment prod-eu --hub hub.example.org:7233 --hub-namespace eu",
     )

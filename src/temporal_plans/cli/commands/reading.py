@@ -135,7 +135,11 @@ def show(
 def explain(
     flags: ConnectionFlags,
     plan: Annotated[
-        str, typer.Argument(help="A plan. [default: all that is wrong with the service]")
+        str,
+        typer.Argument(
+            help="A plan, or an entity of a fleet as ENV/ENTITY. [default: all that is wrong with "
+            "the service]"
+        ),
     ] = "",
     phase: PhaseArgument = "",
     step: StepArgument = "",
@@ -146,13 +150,17 @@ def explain(
     """Explain why an element makes no progress, and which command would help.
 
     Without PLAN: what is wrong with the service, in one answer: its configuration, plans, pods,
-    agents, and your own code.
+    agents, and your own code. Of an entity of a fleet: as fleet explain.
     """
+    from temporal_plans.cli.actions.fleet_showing import explained_entity
     from temporal_plans.cli.actions.running import call_client
     from temporal_plans.cli.inputs.names import resolve_plan, resolve_service
     from temporal_plans.cli.terminal.explaining import diagnosis_lines, explanation_lines
+    from temporal_plans.cli.terminal.fleet_status_lines import explanation_lines as entity_lines
     from temporal_plans.cli.terminal.output import print_json, print_lines
+    from temporal_plans.client.errors import NotFound
     from temporal_plans.client.reading.diagnosis import Diagnosis
+    from temporal_plans.domain.fleets.explanation import Explanation
     from temporal_plans.domain.plans.explain import Explanations
 
     async def diagnosed(client: "PlansClient") -> Diagnosis:
@@ -166,10 +174,23 @@ def explain(
             print_lines(diagnosis_lines(diagnosis, verbose=verbose))
         return
 
-    async def explained(client: "PlansClient") -> Explanations:
-        return await client.explain(await resolve_plan(client, plan, service), phase, step)
+    async def explained(client: "PlansClient") -> "Explanations | Explanation":
+        try:
+            plan_id = await resolve_plan(client, plan, service)
+        except NotFound:
+            entity = None if phase or service else await explained_entity(client, plan)
+            if entity is None:
+                raise
+            return entity
+        return await client.explain(plan_id, phase, step)
 
     explanations = call_client(flags, explained)
+    if isinstance(explanations, Explanation):
+        if json:
+            print_json(explanations)
+        else:
+            print_lines(entity_lines(explanations))
+        return
     if json:
         print_json(explanations)
     else:

@@ -33,6 +33,14 @@ def place_of(text: str, *, entity: bool | None = None) -> Place:
     return Place(environment, name if slash else None)
 
 
+def release_of(text: str) -> tuple[str, str]:
+    """Return product and version of ``group:name/1.2.3``. Raises typer.BadParameter."""
+    product, slash, version = text.partition("/")
+    if not slash or not version:
+        raise typer.BadParameter(f"name a release, as group:name/1.2.3 (found {text!r})")
+    return product_of(product), version
+
+
 def product_of(text: str) -> str:
     """Return the name of a product, ``group:name``. Raises typer.BadParameter."""
     _check(_PRODUCT, text, "product", "group:name")

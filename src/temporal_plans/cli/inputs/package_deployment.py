@@ -7,7 +7,7 @@ from temporal_plans.cli.inputs.pairs import pairs
 from temporal_plans.cli.terminal.output import print_note
 from temporal_plans.client.verbs.packages import PackageDeployment
 from temporal_plans.domain.values.refusal import SpecError
-from temporal_plans.loading.packages.nested import ResolvedPackage, load_tree
+from temporal_plans.loading.packages.nested import PackageTree, ResolvedPackage, load_tree
 from temporal_plans.loading.packages.verification import verify
 
 
@@ -30,6 +30,7 @@ def package_deployment(
         namespace=flags.kube_namespace,
         create_namespace=flags.create_namespace,
         allow_downgrade=flags.allow_downgrade,
+        settings=flags.settings(),
         by=by,
         reason=reason,
     )
@@ -37,15 +38,22 @@ def package_deployment(
         if not service:
             raise typer.BadParameter("name a service file or a package, or a service with -s")
         return deployment
-    tree = load_tree(source)
-    for each in tree.packages.values():
-        _verify(each, "" if each is tree.root else f"{each.source}: ")
+    tree = verified_tree(source)
     return deployment.but(
         name=service or tree.root.package.name,
         package=tree.root.package,
         archive=tree.root.archive,
         nested=tuple(each.archive for each in tree.packages.values() if each is not tree.root),
     )
+
+
+def verified_tree(source: str) -> PackageTree:
+    """Return a package with those nested in it, verified. Prints a note for each warning. Raises
+    SpecError."""
+    tree = load_tree(source)
+    for each in tree.packages.values():
+        _verify(each, "" if each is tree.root else f"{each.source}: ")
+    return tree
 
 
 def _verify(resolved: ResolvedPackage, where: str) -> None:

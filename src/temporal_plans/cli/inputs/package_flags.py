@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from temporal_plans.domain.packages.installation import Switches
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,15 @@ class PackageFlags:
     allow_downgrade: Annotated[
         bool, typer.Option("--allow-downgrade", help="Also to a lower version of a package.")
     ] = False
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--setting",
+            metavar="NAME=VALUE",
+            help="A setting of a package: look-interval=30s, failed-cleanup=end, "
+            "unknown-parameters=ignore, absent-strategy=serial; repeatable.",
+        ),
+    ] = None
 
     @property
     def given(self) -> list[str]:
@@ -82,6 +94,7 @@ class PackageFlags:
             "--instance": self.instance,
             "--create-namespace": self.create_namespace,
             "--allow-downgrade": self.allow_downgrade,
+            "--setting": self.setting,
         }
         return [name for name, value in options.items() if value]
 
@@ -93,16 +106,30 @@ class PackageFlags:
             values |= _from_file(path)
         return values | _single(self.param or ())
 
+    def settings(self) -> "Switches":
+        """Return the settings, of which only those that are given are set
+        (``model_fields_set``). Raises SpecError, typer.BadParameter."""
+        from temporal_plans.cli.inputs.pairs import pairs
+        from temporal_plans.domain.packages.installation import Switches
+        from temporal_plans.domain.values.refusal import SpecError
+        from temporal_plans.loading.forms.form import read_form
+
+        form = read_form(Switches, pairs(self.setting or [], "--setting"))
+        if form.problems or form.value is None:
+            raise SpecError(form.problems, source="--setting")
+        return form.value
+
 
 def _from_file(path: Path) -> dict[str, str]:
-    from temporal_plans.loading.packages.parameter_file import parameter_texts
+    from temporal_plans.loading.packages.parameter_file import given_texts
     from temporal_plans.loading.text.files import read_text
 
-    return parameter_texts(read_text(path), source=path.name)
+    return given_texts(read_text(path), source=path.name)
 
 
 def _single(texts: Iterable[str]) -> dict[str, str | None]:
     values: dict[str, str | None] = {}
+    wrong: list[str] = []
     for text in texts:
         name, equals, value = text.partition("=")
         if equals and name.strip():
@@ -110,5 +137,7 @@ def _single(texts: Iterable[str]) -> dict[str, str | None]:
         elif not equals and text.endswith("-") and len(text) > 1:
             values[text[:-1].strip()] = None
         else:
-            raise typer.BadParameter(f"{text!r}: write NAME=VALUE, or NAME- to unset it")
+            wrong.append(repr(text))
+    if wrong:
+        raise typer.BadParameter(f"{', '.join(wrong)}: write NAME=VALUE, or NAME- to unset it")
     return values

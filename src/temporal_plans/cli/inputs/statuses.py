@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import typer
 
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.names import suggestion
 

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import typer
 
+_EARLIEST, _LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(5000, 1, 1, tzinfo=UTC)
+
 
 def time_of(text: str | None, flag: str) -> datetime | None:
     """Return a time such as 2026-01-05T08:30:00Z, in UTC. Raises typer.BadParameter for any other
@@ -19,7 +21,9 @@ def time_of(text: str | None, flag: str) -> datetime | None:
         raise typer.BadParameter(
             f"{text!r} {problem}; for example 2026-01-05T08:30:00Z", param_hint=flag
         )
-    try:
-        return time.astimezone(UTC)
-    except OverflowError as error:
-        raise typer.BadParameter(f"{text!r} is out of range", param_hint=flag) from error
+    if not _EARLIEST <= time < _LATEST:
+        raise typer.BadParameter(
+            f"{text!r} is out of range; use a year from {_EARLIEST.year} to {_LATEST.year - 1}",
+            param_hint=flag,
+        )
+    return time.astimezone(UTC)

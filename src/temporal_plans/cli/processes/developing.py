@@ -1,10 +1,7 @@
 """``dev`` and ``demo``: a whole cluster on this machine, in one terminal."""
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import timedelta
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -13,6 +10,7 @@ from temporalio.client import Plugin
 from temporalio.runtime import Runtime
 
 from temporal_plans.cli.actions.running import stop_signal
+from temporal_plans.cli.processes.demo_state import demo_state
 from temporal_plans.cli.processes.local_cluster import LocalCluster, LocalSettings, local_cluster
 from temporal_plans.cli.terminal.explaining import explanation_lines
 from temporal_plans.cli.terminal.following import follow
@@ -112,7 +110,7 @@ async def demo(
     print_line(
         f"Starting a Temporal server, a worker and an agent for service {service.name!r} ..."
     )
-    with _state(state_dir, keep=keep) as directory:
+    with demo_state(state_dir, keep=keep) as directory:
         async with stop_signal(proxy) as stop:
             settings = LocalSettings(
                 state_dir=directory, ui=False, plugins=plugins, runtime=runtime
@@ -159,18 +157,3 @@ def demo_service() -> ServiceSpec:
     with as_file(files("temporal_plans.cli") / "demo_service") as directory:
         env = parse_env_file((directory / "hello-world.env").read_text(encoding="utf-8"))
         return load_service(directory / "svc.yml", env)
-
-
-@contextmanager
-def _state(state_dir: Path | None, *, keep: bool) -> Generator[Path]:
-    """The state directory; a temporary one is removed at the end, except with ``keep``."""
-    if state_dir is not None:
-        yield state_dir
-        return
-    directory = Path(tempfile.mkdtemp(prefix="temporal-plans-demo-"))
-    directory.chmod(0o755)  # tasks of another user must reach their sandboxes
-    try:
-        yield directory
-    finally:
-        if not keep:
-            shutil.rmtree(directory, ignore_errors=True)

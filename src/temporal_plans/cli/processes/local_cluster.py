@@ -5,7 +5,7 @@ Used by ``dev`` and ``demo``. Its parts end with it; its state is in one directo
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,6 +17,7 @@ from temporalio.runtime import Runtime
 
 from temporal_plans.activities.agent.host.main import run_agent
 from temporal_plans.activities.agent.host.settings import AgentSettings
+from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.cli.processes.agent_options import OfferedResources, measured, share
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
@@ -40,7 +41,7 @@ class NotReady(PlansError):
 @dataclass(frozen=True)
 class LocalSettings:
     """Settings of a local cluster. ``port`` and ``ui_port`` None: free ports. ``kill_tasks``: tasks
-    end with the agents."""
+    end with the agents. ``clusters`` are those that the worker executes tasks of packages in."""
 
     state_dir: Path
     agents: int = 1
@@ -50,6 +51,7 @@ class LocalSettings:
     offered: OfferedResources = field(default_factory=OfferedResources)
     kill_tasks: bool = True
     worker: bool = True
+    clusters: tuple[ClusterAccess, ...] = ()
     plugins: tuple[Plugin, ...] = ()
     runtime: Runtime | None = None
 
@@ -112,8 +114,10 @@ async def local_cluster(settings: LocalSettings) -> AsyncGenerator[LocalCluster]
         cluster = LocalCluster(PlansClient(plain), server.address, server.ui_url)
         await stack.enter_async_context(_server_watch(cluster, server))
         if settings.worker:
-            worker = await _connect(server.address, settings, PlansPlugin())
-            await stack.enter_async_context(_worker(cluster, worker))
+            plugin = PlansPlugin(clusters=settings.clusters)
+            worker = await _connect(server.address, settings, plugin)
+            served = [access.name for access in settings.clusters]
+            await stack.enter_async_context(_worker(cluster, worker, served))
         for number in range(settings.agents):
             await stack.enter_async_context(_agent(cluster, plain, settings.agent(number)))
         if settings.worker:  # without one the agents register later, with the user's
@@ -171,10 +175,12 @@ async def _ended(server: DevServer) -> object:
 
 
 @asynccontextmanager
-async def _worker(cluster: LocalCluster, client: Client) -> AsyncGenerator[None]:
+async def _worker(
+    cluster: LocalCluster, client: Client, served: Sequence[str]
+) -> AsyncGenerator[None]:
     stop = asyncio.Event()
     part: asyncio.Task[object] = asyncio.create_task(
-        run_worker(client, stop=stop), name="the worker"
+        run_worker(client, stop=stop, clusters=served), name="the worker"
     )
     cluster.parts.append(part)
     try:

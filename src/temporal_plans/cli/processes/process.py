@@ -1,10 +1,12 @@
 """Long-running processes: logging, telemetry, start and stop."""
 
+import asyncio
 import logging
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from temporal_plans.activities.agent.host.settings import AgentSettings
 from temporal_plans.activities.kubernetes.access import ClusterAccess
@@ -12,10 +14,16 @@ from temporal_plans.activities.mechanics.secrets import secret_provider
 from temporal_plans.cli.actions.running import stop_signal
 from temporal_plans.cli.inputs.flags import ConnectionFlags
 from temporal_plans.cli.processes.core_lines import logging_runtime
-from temporal_plans.cli.terminal.output import print_line
-from temporal_plans.client.temporal.connection import connect
-from temporal_plans.messages.packages import cluster_queue
+from temporal_plans.cli.terminal.output import print_error, print_line
+from temporal_plans.client.temporal.connection import Connection, connect
+from temporal_plans.messages.addresses import cluster_queue
 from temporal_plans.worker.telemetry import SETTING, Telemetry, telemetry
+
+if TYPE_CHECKING:
+    from temporal_plans.worker.spoke import SpokeSettings
+
+_CLUSTER_TIMEOUT = 10.0
+"""Seconds in which an API server should answer a worker that starts."""
 
 
 @contextmanager
@@ -75,8 +83,30 @@ async def run_worker_process(
             f"{client.namespace}."
         )
         clusters = [access.name for access in settings.clusters]
-        await run_worker(client, stop=stop, task_queue=settings.task_queue, clusters=clusters)
+        telling = asyncio.create_task(_tell_of_clusters(settings.clusters))
+        try:
+            await run_worker(client, stop=stop, task_queue=settings.task_queue, clusters=clusters)
+        finally:
+            telling.cancel()
         print_line("Worker stopped.")
+
+
+async def _tell_of_clusters(clusters: Sequence[ClusterAccess]) -> None:
+    """Print for each cluster whether its API server answers. A worker runs without an answer, too:
+    each of its tasks tries again."""
+    if not clusters:
+        return
+    from temporal_plans.activities.kubernetes.cluster import connected  # of an extra
+    from temporal_plans.activities.kubernetes.errors import ClusterError
+
+    for access in clusters:
+        try:
+            async with connected(
+                access.kubeconfig, access.context, timeout=_CLUSTER_TIMEOUT
+            ) as cluster:
+                print_line(f"Cluster {access.name}: Kubernetes {await cluster.version()}.")
+        except ClusterError as error:
+            print_error(f"cluster {access.name}: {error}; every task tries again")
 
 
 async def run_agent_process(
@@ -95,3 +125,23 @@ async def run_agent_process(
         await run_agent(client, settings, stop=stop)
         tasks = "its tasks were killed" if settings.kill_tasks_on_exit else "its tasks keep running"
         print_line(f"Agent {settings.id} stopped; {tasks}.")
+
+
+async def run_spoke_process(
+    flags: ConnectionFlags, sending: Telemetry, hub: Connection, settings: "SpokeSettings"
+) -> None:
+    """Run a spoke until Ctrl-C or SIGTERM, or until another one acts for its environment."""
+    from temporal_plans.cli.processes.hub_options import connect_to_hub
+    from temporal_plans.worker.spoke import run_spoke
+
+    async with stop_signal() as stop:
+        client = await connect(flags.connection(), plugins=sending.plugins, runtime=sending.runtime)
+        at_hub = await connect_to_hub(hub, sending.plugins, sending.runtime)
+        server = client.service_client.config.target_host
+        print_line(
+            f"Spoke of environment {settings.environment} at {hub.address}, namespace "
+            f"{at_hub.namespace}; its own server is {server}, namespace {client.namespace}; work "
+            f"directory {settings.work_dir}."
+        )
+        await run_spoke(at_hub, client, settings, stop=stop)
+        print_line("Spoke stopped; its plans go on.")

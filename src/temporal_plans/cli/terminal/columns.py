@@ -14,18 +14,28 @@ _GAP = "  "
 _INDENT = 4
 """Columns by which the cells that have no column are indented."""
 
+_HANGING_WIDTH_MINIMUM = 30
+"""Of a last column that is wrapped."""
 
-def columns(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Text]:
+
+def columns(
+    head: Sequence[str], rows: Sequence[Sequence[Cell]], *, hanging: bool = False
+) -> list[Text]:
     """Return the head and a line for each row, columns two spaces apart, nothing cut.
 
     A column that is empty in all rows is left out. Where the table is wider than the output, the
-    last columns become lines of their own below their row: ``reason: disk is full``.
+    last columns become lines of their own below their row: ``reason: disk is full``. ``hanging``:
+    the last column is wrapped in its place instead, as long as that has some width.
     """
     kept = [i for i in range(len(head)) if any(_text(row[i]).plain for row in rows)]
     table = [[Text(head[i], style="bold") for i in kept]]
     table += [[_text(row[i]) for i in kept] for row in rows]
     widths = [max(cell_len(line[i].plain) for line in table) for i in range(len(kept))]
     fitting = _fitting(widths, line_width())
+    if hanging and fitting == len(widths) - 1:
+        start = sum(widths[:-1]) + len(_GAP) * fitting
+        if start + _HANGING_WIDTH_MINIMUM <= (line_width() or 0):
+            return [part for row in table for part in wrapped(_line(row, widths), indent=start)]
     lines = [_line(table[0], widths[:fitting])]
     for row in table[1:]:
         lines.append(_line(row, widths[:fitting]))

@@ -13,6 +13,7 @@ from temporal_plans.domain.cluster.refusals import in_short
 from temporal_plans.domain.plans.cause import Cause
 from temporal_plans.domain.plans.commands import Verb
 from temporal_plans.domain.plans.explain import Explanation, Explanations, PendingWork
+from temporal_plans.messages.addresses import cluster_of
 
 _POLL_INTERVAL_LIMIT = timedelta(seconds=70)
 """A worker with free capacity polls its queues at least once a minute."""
@@ -133,7 +134,9 @@ def _missing_poller(work: PendingWork, now: datetime) -> str:
     since = f" for {duration(now - work.last_poll)}" if work.last_poll else ""
     if work.agent:
         return f"; it has not polled for work{since}"
-    return f"; no worker has polled it{since}: none runs, or all are busy"
+    cluster = cluster_of(work.task_queue)
+    fix = f"; `temporal plan worker --kubernetes {cluster}` starts one" if cluster else ""
+    return f"; no worker has polled it{since}: none runs, or all are busy{fix}"
 
 
 def _text(explanation: Explanation) -> str:

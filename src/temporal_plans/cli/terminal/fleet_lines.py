@@ -124,7 +124,10 @@ def simulation_lines(result: Simulation) -> Iterator[str | Text]:
         )
         for one in result.entries
     ]
-    yield from columns(("TIME", "WHAT", "WHERE", "MORE"), rows)
+    if rows:
+        yield from columns(("TIME", "WHAT", "WHERE", "MORE"), rows)
+    else:
+        yield "nothing happens"
     if not result.complete:
         yield "stopped early: the limit of decisions is reached"
     for answer in result.final:

@@ -13,7 +13,7 @@ from temporal_plans.cli.terminal.width import wrapped
 from temporal_plans.client.errors import PlansError, WorkerUnreachable
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.reading.plan_run import PlanRun
-from temporal_plans.client.temporal.gateway import Ended, Execution
+from temporal_plans.client.temporal.executions import Ended, Execution
 from temporal_plans.domain.cluster.refusals import in_short
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.plans.stuck import StuckWorkflow
@@ -89,20 +89,27 @@ async def list_plans(
 async def _records(
     client: PlansClient, services: Sequence[str]
 ) -> tuple[list[tuple[CommonStatus, PlanRecord]], list[ListedPlan]]:
-    """Return the plans of services that answer, with the service, and lines for the others. The
-    error of a single service is raised."""
+    """Return the plans of services that answer, with the service; and lines for the others, and for
+    those that have trouble while no plan runs. The error of a single service is raised."""
     records: list[tuple[CommonStatus, PlanRecord]] = []
     silent: list[ListedPlan] = []
     for service in services:
         try:
             owner = await client.owner(service)
             records += [(owner, record) for record in owner.plans]
+            if owner.trouble:
+                silent.append(_in_trouble(owner))
         except PlansError as error:
             if len(services) == 1:
                 raise
             problem = _in_short(error)
             silent.append(ListedPlan(service_id(service), "", service, "", "", None, problem))
     return records, silent
+
+
+def _in_trouble(owner: CommonStatus) -> ListedPlan:
+    id, kind = service_id(owner.name), owner.content
+    return ListedPlan(id, "", owner.name, "", "", None, owner.trouble, kind=kind)
 
 
 def _may_stand_still(run: PlanRun | Exception) -> bool:
@@ -177,7 +184,7 @@ def plan_table(plans: Sequence[ListedPlan]) -> list[Text]:
             plan.service or "-",
             plan.kind,
             plan.name,
-            _status_cell(plan.status or "?", plan.ended),
+            _status_cell(plan.status or ("-" if plan.kind and not plan.name else "?"), plan.ended),
             moment(plan.since),
             shortened(plan.problem, _PROBLEM_SIZE),
         )
@@ -194,9 +201,9 @@ def _status_cell(status: str, ended: str) -> Text:
     return cell.append(f", {ended}", style="red") if ended else cell
 
 
-def log_lines(log: CommandLog) -> list[Text]:
+def log_lines(log: CommandLog, *, of: str = "plan") -> list[Text]:
     if not log.entries:
-        return [Text("No commands were given to this plan.")]
+        return [Text(f"No commands were given to this {of}.")]
     rows = [
         (
             moment(entry.at),

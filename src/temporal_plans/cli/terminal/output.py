@@ -45,7 +45,10 @@ _STYLES: dict[str, str] = {
     "DECOMMISSIONING": "magenta",
     "DECOMMISSIONED": "dim",
     "ALIVE": "green",
+    "SUCCEEDED": "green",
+    "CANCELLED": "magenta",
     "UNREACHABLE": "yellow",
+    "UNKNOWN": "bold red",
 }
 
 
@@ -111,6 +114,7 @@ def print_json(value: BaseModel | Sequence[BaseModel] | object) -> None:
     else:
         text = json.dumps(value, indent=2, default=_jsonable, ensure_ascii=False)
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()  # a pipe gets what --watch prints at once
 
 
 def written(message: BaseModel) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from temporal_plans.cli.terminal.columns import columns
+from temporal_plans.cli.terminal.duration import duration
 from temporal_plans.cli.terminal.output import one_line, printable
 from temporal_plans.domain.packages.findings import Finding, Verification
 from temporal_plans.domain.packages.package import Package
-from temporal_plans.domain.packages.plans import PARALLEL, PackagePhase, PackagePlan
+from temporal_plans.domain.packages.plans import PARALLEL, PackagePhase, PackagePlan, PackageStep
 from temporal_plans.domain.packages.tasks import AnyTask
 from temporal_plans.domain.packages.tasks.custom import CustomTask
 from temporal_plans.domain.packages.tasks.nested import NestedTask
@@ -65,10 +66,17 @@ def _steps(phase: PackagePhase, indent: str) -> list[Text]:
     lines: list[Text] = []
     for index, step in enumerate(phase.steps):
         last = index == len(phase.steps) - 1
-        tasks = "" if step.tasks == (step.name,) else f": {', '.join(step.tasks) or 'no task'}"
         mark = f"{indent}{'└─' if last else '├─'} "
-        lines.append(Text.assemble((mark, "dim"), one_line(f"{step.name}{tasks}")))
+        lines.append(Text.assemble((mark, "dim"), one_line(f"{step.name}{_work(step)}")))
     return lines
+
+
+def _work(step: PackageStep) -> str:
+    if step.approval is not None:
+        return f": approval {step.approval}".rstrip()
+    if step.sleep is not None:
+        return f": sleep {duration(step.sleep)}"
+    return "" if step.tasks == (step.name,) else f": {', '.join(step.tasks) or 'no task'}"
 
 
 def _head_of(phase: PackagePhase) -> Text:

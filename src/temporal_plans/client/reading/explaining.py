@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from temporal_plans.client.errors import Refused
 from temporal_plans.client.reading.plan_run import PlanRun
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.cluster.requirements import Requirement
 from temporal_plans.domain.plans.cause import Cause
 from temporal_plans.domain.plans.commands import CommandRefused, find_element

@@ -14,25 +14,26 @@ from temporal_plans.domain.packages.object_causes import cause_of_refusal, cause
 from temporal_plans.domain.plans.explain import PendingWork
 from temporal_plans.domain.plans.hint import plan_hint
 from temporal_plans.domain.plans.stuck import StuckWorkflow
-from temporal_plans.messages.packages import InstanceStatus
+from temporal_plans.messages.packages import InstanceStatus, ObjectsReport
 from temporal_plans.messages.plans import CommandLog
 
 
 def package_findings(
     status: InstanceStatus,
     *,
+    seen: ObjectsReport | None,
     log: CommandLog,
     stuck: Iterable[StuckWorkflow],
     work: Iterable[PendingWork],
     now: datetime,
 ) -> tuple[Finding, ...]:
-    """Return what is wrong with an installed package beside its plans. ``work`` is the pending work
-    of the Instance itself."""
+    """Return what is wrong with an installed package beside its plans. ``seen`` is how its objects
+    are, None when nothing is known; ``work`` is the pending work of the Instance itself."""
     return (
         *of_stuck(stuck),
         *of_configuration(status),
         *_unheld(status, log),
-        *_objects(status),
+        *_objects(status, seen),
         *of_own_work(work, now),
         *of_code(status.name, log),
     )
@@ -46,16 +47,16 @@ def _unheld(status: InstanceStatus, log: CommandLog) -> Iterator[Finding]:
         yield Finding(subject="content", text=entry.outcome.message, hints=(hint,))
 
 
-def _objects(status: InstanceStatus) -> Iterator[Finding]:
-    """Yield what was seen last that is not as it should be. Plans explain themselves."""
-    if status.seen is None:
+def _objects(status: InstanceStatus, seen: ObjectsReport | None) -> Iterator[Finding]:
+    """Yield what is not as it should be. Plans explain themselves."""
+    if seen is None:
         return
-    report = status.seen.report
-    if report.problem:
-        known = cause_of_refusal(report.problem)
+    if seen.problem:
+        known = cause_of_refusal(seen.problem)
         fix = f"; {known.fix}" if known else ""
-        yield Finding(subject=f"cluster {status.cluster}", text=f"{report.problem}{fix}")
-    for one in report.objects:
+        yield Finding(subject=f"cluster {status.cluster}", text=f"{seen.problem}{fix}")
+    for one in seen.objects:
         if (cause := cause_of_report(one)) is not None:
             hint = plan_hint("to look again", "objects", service=status.name)
-            yield Finding(subject=str(one.ref), text=f"{cause.text}; {cause.fix}", hints=(hint,))
+            text = f"{cause.text}; {cause.fix}".removeprefix(f"{one.ref}: ")
+            yield Finding(subject=str(one.ref), text=text, hints=(hint,))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from temporal_plans.client.temporal.gateway import Ended
+from temporal_plans.client.temporal.executions import Ended
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.messages.plan_views import PlanView, StepView
 

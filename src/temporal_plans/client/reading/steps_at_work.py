@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from temporal_plans.client.errors import Refused
 from temporal_plans.client.temporal.connection import ServerUnreachableError
-from temporal_plans.client.temporal.gateway import Gateway, NoSuchWorkflow
+from temporal_plans.client.temporal.gateway import Gateway
+from temporal_plans.client.temporal.workflow_errors import NoSuchWorkflow
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.plans.cause import Cause
 from temporal_plans.domain.plans.explain import Explanation, Explanations, PendingWork

@@ -24,7 +24,7 @@ from temporalio.envconfig import (
     DataSource,
 )
 from temporalio.runtime import Runtime
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from temporal_plans.domain.values.failure import UserFacingError
 from temporal_plans.domain.values.model import Value
@@ -248,7 +248,7 @@ async def connect(
     except ValueError as error:  # settings that the SDK refuses, such as a host that can't exist
         raise ConnectionSettingsError(f"settings of the connection: {error}") from error
     except RuntimeError as error:  # the SDK's only error for a connection that fails
-        raise ServerUnreachableError(address, _reason(str(error))) from error
+        raise ServerUnreachableError(address, _reason(str(error), config)) from error
 
 
 async def _check_namespace(client: Client, address: str) -> None:
@@ -268,17 +268,38 @@ async def _check_namespace(client: Client, address: str) -> None:
 _REASONS = (
     ("ConnectionRefused", "the connection was refused"),
     ("dns error", "there is no such host"),
+    ("InvalidContentType", "it does not speak TLS (see --tls)"),
     ("InvalidCertificate", "its certificate is not trusted (see --tls-ca-path, --tls-server-name)"),
+    ("PrivateKeyParse", "the key of the client certificate can't be read (see --tls-key-path)"),
+    ("CertificateParse", "a certificate can't be read (see --tls-cert-path, --tls-ca-path)"),
+    ("KeyMismatch", "certificate and key are not a pair (see --tls-cert-path, --tls-key-path)"),
     ("certificate", "TLS failed (see the --tls flags)"),
     ("Unauthenticated", "authentication failed (see --api-key and the --tls flags)"),
     ("PermissionDenied", "permission denied (see --api-key and --namespace)"),
 )
 
+_BROKEN = ("transport error", "Error(Transport", "BrokenPipe", "ConnectionReset", "UnexpectedEof")
 
-def _reason(message: str) -> str:
+
+def _reason(message: str, config: ClientConnectConfig) -> str:
     """Return a short text for the SDK's error message; an unknown message as it is."""
-    known = (reason for sign, reason in _REASONS if sign.lower() in message.lower())
-    return next(known, message)
+    known = [reason for sign, reason in _REASONS if sign.lower() in message.lower()]
+    if known:
+        return known[0]
+    if any(sign in message for sign in _BROKEN):
+        return f"it broke the connection: {_suspicion(config)}"
+    return message
+
+
+def _suspicion(config: ClientConnectConfig) -> str:
+    """Return why a server that is there may break a connection at once. A server that misses a
+    client certificate says so after the handshake, and the SDK does not tell what it says."""
+    tls = config.get("tls")
+    if not tls:
+        return "it may want TLS (see --tls)"
+    if isinstance(tls, TLSConfig) and tls.client_cert:
+        return "it may not accept the client certificate (see --tls-cert-path)"
+    return "it may want a client certificate (see --tls-cert-path, --tls-key-path)"
 
 
 __all__ = [

@@ -5,17 +5,22 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from temporal_plans.client.errors import PlansError, Refused, ServiceEnded, ServiceNotFound
-from temporal_plans.client.temporal.gateway import (
-    Ended,
+from temporal_plans.client.temporal.executions import Ended
+from temporal_plans.client.temporal.gateway import Gateway
+from temporal_plans.client.temporal.workflow_errors import (
     EndedBeforeAnswer,
-    Gateway,
     NoSuchWorkflow,
     WorkflowIsClosed,
 )
 from temporal_plans.domain.owners.runs import RunHistory
 from temporal_plans.domain.values.refusal import Code
 from temporal_plans.messages.addresses import service_id
-from temporal_plans.messages.owners import SERVICES_QUERY, CommonStatus, OwnerResult
+from temporal_plans.messages.owners import (
+    PACKAGE_TYPE,
+    SERVICES_QUERY,
+    CommonStatus,
+    OwnerResult,
+)
 from temporal_plans.messages.plans import CommandLog
 
 LIST_LIMIT = 1000
@@ -74,13 +79,18 @@ class Verbs:
         them. Raises ServiceNotFound."""
         id = service_id(name.strip("/"))
         try:
-            ended = (await self._gateway.describe(id)).ended
-            if ended is Ended.COMPLETED:
+            last = await self._gateway.describe(id)
+            if last.ended is Ended.COMPLETED:
                 return await self._gateway.result_of(id, OwnerResult)
-            if ended is not None:  # refused, or terminated: it has no result
+            if last.ended is not None:  # refused, or terminated: it has no result
                 log = await self._gateway.query(id, "log", CommandLog)
                 runs = await self._gateway.query(id, "runs", RunHistory)
-                return OwnerResult(name=name, log=log, runs=runs)
+                return OwnerResult(
+                    name=name,
+                    content="package" if last.type == PACKAGE_TYPE else "service",
+                    log=log,
+                    runs=runs,
+                )
         except (NoSuchWorkflow, PlansError):
             pass
         raise ServiceNotFound(name, await self.services()) from None

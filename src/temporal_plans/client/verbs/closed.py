@@ -7,9 +7,9 @@ through the plan's Service if it has one, else with the input of the last run.
 from datetime import UTC, datetime
 
 from temporal_plans.client.errors import PlansError, Refused
-from temporal_plans.client.temporal.gateway import (
-    Ended,
-    Gateway,
+from temporal_plans.client.temporal.executions import Ended
+from temporal_plans.client.temporal.gateway import Gateway
+from temporal_plans.client.temporal.workflow_errors import (
     NoSuchWorkflow,
     WorkflowIsClosed,
     WorkflowIsOpen,
@@ -40,12 +40,30 @@ async def service_of(gateway: Gateway, plan_id: str) -> tuple[str, PlanRecord] |
     """Return the service of a plan and the service's record of it; None for a plan without a
     service. The plan's id must be ``<service>/<plan>``."""
     service, _, _ = plan_id.rpartition("/")
+    status = await _status_of(gateway, service)
+    return None if status is None else _recorded(service, status, plan_id)
+
+
+async def package_of(gateway: Gateway, plan_id: str) -> tuple[str, PlanRecord] | None:
+    """Return the same as ``service_of`` where the service is an installed package, else None."""
+    service, _, _ = plan_id.rpartition("/")
+    status = await _status_of(gateway, service)
+    if status is None or status.content != "package":
+        return None
+    return _recorded(service, status, plan_id)
+
+
+async def _status_of(gateway: Gateway, service: str) -> CommonStatus | None:
+    """Return the status of a service; None where there is no such service."""
     if not service:
         return None
     try:
-        status = await gateway.query(service_id(service), "status", CommonStatus, open_only=True)
+        return await gateway.query(service_id(service), "status", CommonStatus, open_only=True)
     except (NoSuchWorkflow, WorkflowIsClosed):
         return None
+
+
+def _recorded(service: str, status: CommonStatus, plan_id: str) -> tuple[str, PlanRecord] | None:
     record = next((plan for plan in status.plans if plan.workflow_id == plan_id), None)
     return None if record is None else (service, record)
 

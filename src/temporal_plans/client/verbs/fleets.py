@@ -1,74 +1,97 @@
-"""Verbs for fleets: environments, products, and the plans that environments issue."""
+"""Verbs for fleets: environments, products, and the plans that environments issue.
 
-from collections.abc import Mapping
+The values of fleets are imported where a verb needs them: they are a third of all values, and the
+commands for services would wait for them at every start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from temporal_plans.activities.mechanics.concurrency import gather_bounded
 from temporal_plans.client.errors import PlansError, Refused
-from temporal_plans.client.temporal.gateway import (
+from temporal_plans.client.temporal.workflow_errors import (
     EndedBeforeAnswer,
     NoSuchWorkflow,
     WorkflowIsClosed,
+    WorkflowIsEnding,
 )
 from temporal_plans.client.verbs.base import LIST_LIMIT, RUNNING, Model, Verbs
-from temporal_plans.domain.fleets.decisions import FleetDecision
 from temporal_plans.domain.plans.commands import Outcome, Result
 from temporal_plans.domain.values.names import suggestion
 from temporal_plans.domain.values.refusal import Code
-from temporal_plans.messages.fleets import (
-    CancelPlans,
-    DeleteRequest,
-    EnvironmentApply,
-    EnvironmentDeclaration,
-    EnvironmentInput,
-    EnvironmentStatus,
-    ExplainEntity,
-    FleetCommand,
-    OverrideWindows,
-    PlanRows,
-    PlansQuery,
-    ProductApply,
-    ProductExport,
-    ProductInput,
-    ProductView,
-    Publish,
-    RecallRelease,
-    RemoveOverride,
-    ReportFacts,
-    ResolvePlan,
-    RevertRecall,
-    Suppress,
-    Unsuppress,
-    environment_id,
-    product_id,
-)
 from temporal_plans.messages.plans import CommandLog
 
-EnvironmentRequest = (
-    Suppress
-    | Unsuppress
-    | OverrideWindows
-    | RemoveOverride
-    | CancelPlans
-    | ResolvePlan
-    | FleetCommand
-    | ReportFacts
-    | DeleteRequest
-)
-_UPDATES: Mapping[type[BaseModel], str] = {
-    Suppress: "suppress",
-    Unsuppress: "unsuppress",
-    OverrideWindows: "override",
-    RemoveOverride: "remove_override",
-    CancelPlans: "cancel",
-    ResolvePlan: "resolve",
-    FleetCommand: "command",
-    ReportFacts: "report",
-    DeleteRequest: "delete",
+if TYPE_CHECKING:
+    from temporal_plans.domain.fleets.entity_graph import EntityGraph
+    from temporal_plans.domain.fleets.explanation import Explanation
+    from temporal_plans.messages.fleets.change_requests import (
+        ApproveChange,
+        ChangeRequests,
+        HoldChange,
+        RejectChange,
+    )
+    from temporal_plans.messages.fleets.commands import CancelPlans, FleetCommand, ResolvePlan
+    from temporal_plans.messages.fleets.declarations import EnvironmentDeclaration
+    from temporal_plans.messages.fleets.environment_views import EnvironmentStatus
+    from temporal_plans.messages.fleets.environments import EnvironmentApply
+    from temporal_plans.messages.fleets.plans import PlanRows
+    from temporal_plans.messages.fleets.product_views import ProductExport, ProductView
+    from temporal_plans.messages.fleets.products import (
+        ProductApply,
+        Publish,
+        RecallRelease,
+        RevertRecall,
+    )
+    from temporal_plans.messages.fleets.reports import ReportFacts
+    from temporal_plans.messages.fleets.requests import DeleteRequest
+    from temporal_plans.messages.fleets.stops import (
+        OverrideWindows,
+        RemoveOverride,
+        Suppress,
+        Unsuppress,
+    )
+
+    EnvironmentRequest = (
+        Suppress
+        | Unsuppress
+        | OverrideWindows
+        | RemoveOverride
+        | CancelPlans
+        | ResolvePlan
+        | FleetCommand
+        | ReportFacts
+        | DeleteRequest
+        | ApproveChange
+        | RejectChange
+        | HoldChange
+    )
+
+_UPDATES: Mapping[str, str] = {
+    "Suppress": "suppress",
+    "Unsuppress": "unsuppress",
+    "OverrideWindows": "override",
+    "RemoveOverride": "remove_override",
+    "CancelPlans": "cancel",
+    "ResolvePlan": "resolve",
+    "FleetCommand": "command",
+    "ReportFacts": "report",
+    "DeleteRequest": "delete",
+    "ApproveChange": "approve",
+    "RejectChange": "reject",
+    "HoldChange": "hold",
 }
-"""The updates of an environment by their arguments."""
+"""The updates of an environment by the types of their arguments."""
+
+
+_TRIES = 5
+_ENDING_SECONDS = 1.0
+"""How often, and after which pause, one that is being deleted is asked again."""
 
 
 class FleetVerbs(Verbs):
@@ -83,17 +106,22 @@ class FleetVerbs(Verbs):
 
     async def apply_environment(self, request: EnvironmentApply) -> Outcome:
         """Create an environment, or change it to what its document says."""
+        from temporal_plans.messages.fleets.environments import EnvironmentInput
+        from temporal_plans.messages.fleets.names import environment_id
+
         name = request.environment.name
         input = EnvironmentInput(name=name)
         return await self._start("Environment", environment_id(name), input, "apply", request)
 
     async def ask_environment(self, name: str, request: EnvironmentRequest) -> Outcome:
         """Give a request to an environment: suppress, cancel, resolve and so on."""
-        update = _UPDATES[type(request)]
+        update = _UPDATES[type(request).__name__]
         return await self._update_fleet("environment", name, update, request)
 
     async def environment(self, name: str) -> EnvironmentStatus:
         """Return all entities of an environment with what holds them back."""
+        from temporal_plans.messages.fleets.environment_views import EnvironmentStatus
+
         return await self._query_fleet("environment", name, "status", EnvironmentStatus)
 
     async def fleet(self, *names: str) -> dict[str, EnvironmentStatus | PlansError]:
@@ -111,19 +139,41 @@ class FleetVerbs(Verbs):
 
     async def environment_document(self, name: str) -> EnvironmentDeclaration:
         """Return an environment as its document says."""
+        from temporal_plans.messages.fleets.declarations import EnvironmentDeclaration
+
         return await self._query_fleet("environment", name, "export", EnvironmentDeclaration)
+
+    async def change_requests(self, name: str) -> ChangeRequests:
+        """Return the change requests of an environment, newest first."""
+        from temporal_plans.messages.fleets.change_requests import ChangeRequests
+
+        return await self._query_fleet("environment", name, "requests", ChangeRequests)
 
     async def environment_log(self, name: str) -> CommandLog:
         """Return the requests that an environment was given."""
         return await self._query_fleet("environment", name, "log", CommandLog)
 
-    async def explain_entity(self, environment: str, entity: str, at: datetime) -> FleetDecision:
-        """Return what is decided of an entity at a time, with every constraint's verdict."""
+    async def explain_entity(self, environment: str, entity: str, at: datetime) -> Explanation:
+        """Return what is decided of an entity at a time, with every constraint's verdict about
+        every release of its channel."""
+        from temporal_plans.domain.fleets.explanation import Explanation
+        from temporal_plans.messages.fleets.environment_views import ExplainEntity
+
         query = ExplainEntity(entity=entity, at=at)
-        return await self._query_fleet("environment", environment, "explain", FleetDecision, query)
+        return await self._query_fleet(
+            "environment", environment, "explanation", Explanation, query
+        )
+
+    async def fleet_graph(self, environment: str) -> EntityGraph:
+        """Return the entities of an environment with the dependencies between them."""
+        from temporal_plans.domain.fleets.entity_graph import EntityGraph
+
+        return await self._query_fleet("environment", environment, "graph", EntityGraph)
 
     async def fleet_plans(self, environment: str, entity: str = "") -> PlanRows:
         """Return the plans of an environment, or of one entity, newest first."""
+        from temporal_plans.messages.fleets.plans import PlanRows, PlansQuery
+
         query = PlansQuery(entity=entity)
         return await self._query_fleet("environment", environment, "plans", PlanRows, query)
 
@@ -135,22 +185,37 @@ class FleetVerbs(Verbs):
 
     async def apply_product(self, request: ProductApply) -> Outcome:
         """Create a product, or change it to what its document says."""
+        from temporal_plans.messages.fleets.names import product_id
+        from temporal_plans.messages.fleets.products import ProductInput
+
         name = request.product.name
         return await self._start(
             "Product", product_id(name), ProductInput(name=name), "apply", request
         )
 
-    async def publish(self, product: str, request: Publish) -> Outcome:
-        """Publish a release of a product, which begins with its first release."""
+    async def publish(
+        self, product: str, request: Publish, contents: Sequence[bytes] = ()
+    ) -> Outcome:
+        """Publish a release of a product, which begins with its first release. ``contents`` are the
+        archives of its package, which are stored first."""
+        from temporal_plans.messages.fleets.names import product_id
+        from temporal_plans.messages.fleets.products import ProductInput
+
+        for data in contents:
+            await self._gateway.put_content(data)
         input = ProductInput(name=product)
         return await self._start("Product", product_id(product), input, "publish", request)
 
     async def releases(self, product: str) -> ProductView:
         """Return the releases and recalls of a product."""
+        from temporal_plans.messages.fleets.product_views import ProductView
+
         return await self._query_fleet("product", product, "status", ProductView)
 
     async def product_document(self, product: str) -> ProductExport:
         """Return a product as its document says."""
+        from temporal_plans.messages.fleets.product_views import ProductExport
+
         return await self._query_fleet("product", product, "export", ProductExport)
 
     async def product_log(self, product: str) -> CommandLog:
@@ -180,13 +245,15 @@ class FleetVerbs(Verbs):
     async def _start(
         self, kind: str, workflow_id: str, input: BaseModel, update: str, request: BaseModel
     ) -> Outcome:
-        for _ in range(3):  # one of this name may end meanwhile
+        for _ in range(_TRIES):  # one of this name may end meanwhile
             try:
                 return await self._gateway.start_and_update(
                     kind, workflow_id, input, update, Outcome, request=request
                 )
             except (NoSuchWorkflow, WorkflowIsClosed, EndedBeforeAnswer):
                 continue
+            except WorkflowIsEnding:
+                await asyncio.sleep(_ENDING_SECONDS)
         problem = f"{workflow_id} ended before it answered"
         raise Refused.of(Code.UNAVAILABLE, problem, fix="retry")
 
@@ -195,6 +262,9 @@ class FleetVerbs(Verbs):
             return await self._gateway.update(f"{noun}/{name}", update, request, Outcome)
         except (NoSuchWorkflow, WorkflowIsClosed):
             raise await self._not_found(noun, name) from None
+        except WorkflowIsEnding:
+            text, fix = "is being deleted", "ask again when it is gone"
+            raise Refused.of(Code.ENDING, text, field=noun, value=name, fix=fix) from None
         except EndedBeforeAnswer:
             text = f"{noun} {name} ended before it answered"
             return Outcome(result=Result.UNDER_WAY, message=text)

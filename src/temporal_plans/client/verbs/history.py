@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from temporal_plans.activities.mechanics.concurrency import gather_bounded
 from temporal_plans.client.errors import PlanNotFound, PlansError, ServiceNotFound
 from temporal_plans.client.reading.expectation import Expectation, seconds_of
-from temporal_plans.client.temporal.gateway import Ended, Execution, NoSuchWorkflow
+from temporal_plans.client.temporal.executions import Ended, Execution
+from temporal_plans.client.temporal.workflow_errors import NoSuchWorkflow
 from temporal_plans.client.verbs.base import Verbs
 from temporal_plans.domain.owners.runs import RunHistory, RunRecord
 from temporal_plans.domain.plans.commands import verb_of

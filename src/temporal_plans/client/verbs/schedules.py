@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 from temporal_plans.client.errors import PlanNotFound, Refused, ScheduleNotFound
-from temporal_plans.client.temporal.gateway import NoSuchWorkflow, WorkflowIsClosed
 from temporal_plans.client.temporal.schedules import (
     Overlap,
     ScheduleExists,
@@ -13,6 +12,7 @@ from temporal_plans.client.temporal.schedules import (
     ScheduleView,
     Timetable,
 )
+from temporal_plans.client.temporal.workflow_errors import NoSuchWorkflow, WorkflowIsClosed
 from temporal_plans.client.verbs.base import Verbs
 from temporal_plans.domain.owners.admission import by_itself
 from temporal_plans.domain.packages.plan_specs import plan_specs

@@ -8,7 +8,7 @@ from datetime import timedelta
 from temporal_plans.client.errors import Refused, ServiceEnded, ServiceNotFound
 from temporal_plans.client.reading.pod_arrival import has_arrived
 from temporal_plans.client.reading.preview import first_installation
-from temporal_plans.client.temporal.gateway import (
+from temporal_plans.client.temporal.workflow_errors import (
     EndedBeforeAnswer,
     NoSuchWorkflow,
     WorkflowIsClosed,

@@ -1,4 +1,7 @@
-"""Taking over the instances that another controller of packages left in a cluster."""
+"""Taking over the instances that another controller of packages left in a cluster.
+
+What reads packages is imported where it is needed: other commands would load YAML for it.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,10 +17,6 @@ from temporal_plans.domain.packages.tasks.nested import NestedTask
 from temporal_plans.domain.services.service_name import length_problem, separator_problem
 from temporal_plans.domain.values.model import CompactValue
 from temporal_plans.domain.values.refusal import Code, Reason, Refusal, RefusedError, SpecError
-from temporal_plans.loading.packages.left_package import left_files
-from temporal_plans.loading.packages.reader import read_files
-from temporal_plans.loading.packages.stored import stored_archive
-from temporal_plans.loading.packages.structures import decode
 from temporal_plans.messages.addresses import service_id
 from temporal_plans.messages.packages import (
     Adopted,
@@ -149,6 +148,11 @@ class TakeoverVerbs(PackageVerbs):
     ) -> ChangeRequest:
         """Put the package into the content store, and return the request that installs it. Raises
         SpecError and Refused with every reason against it."""
+        from temporal_plans.loading.packages.left_package import left_files
+        from temporal_plans.loading.packages.reader import read_files
+        from temporal_plans.loading.packages.stored import stored_archive
+        from temporal_plans.loading.packages.structures import decode
+
         source = f"OperatorVersion {left.version}"
         try:
             files = left_files(package)

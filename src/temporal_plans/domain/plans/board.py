@@ -453,9 +453,16 @@ class PlanBoard:
         return next((phase.halt_reason for phase in self.phases if phase.halted), "")
 
     @property
-    def has_begun(self) -> bool:
-        """Whether a step was worked on in this run."""
-        return any(phase.touched for phase in self.phases)
+    def may_have_begun(self) -> bool:
+        """Whether a step was worked on in this run, or may be by now: a phase reports that later
+        than its steps begin."""
+        return self._lets_begin or any(phase.touched for phase in self.phases)
+
+    @property
+    def _lets_begin(self) -> bool:
+        """Whether a step may begin before the next command."""
+        candidates = self._shown_candidates(self._elements())
+        return any(self.phases[e.index].shown_candidates() for e in candidates)
 
     @property
     def is_stopped(self) -> bool:
@@ -467,10 +474,7 @@ class PlanBoard:
     def resting(self) -> bool:
         """Whether nothing is at work: no step is under way or waits for its next attempt or an
         approval, and none may begin before the next command."""
-        if any(phase.at_work for phase in self.phases):
-            return False
-        candidates = self._shown_candidates(self._elements())
-        return not any(self.phases[e.index].shown_candidates() for e in candidates)
+        return not any(phase.at_work for phase in self.phases) and not self._lets_begin
 
     def permitted(self) -> set[int]:
         """Return the phases that the plan itself permits, whatever they wait for on their own.

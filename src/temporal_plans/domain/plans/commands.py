@@ -205,7 +205,7 @@ def _refuse_reentry(board: PlanBoard, verb: Verb, phase: int | None, command: Co
             raise CommandRefused(Code.NOT_APPLICABLE, text, fix="leave force out")
         return
     repeats = phase is None and board.complete
-    if board.spec.reentrant or command.force or repeats or not board.has_begun:
+    if board.spec.reentrant or command.force or repeats or not board.may_have_begun:
         return
     raise CommandRefused(
         Code.NOT_REENTRANT,

@@ -13,6 +13,7 @@ from temporal_plans.domain.values.refusal import Reason
 
 Location = tuple[int | str, ...]
 
+_TIME = "must be a time such as 2026-01-05T08:30:00Z"
 _TEXTS: Mapping[str, str] = MappingProxyType(
     {
         "missing": "is missing",
@@ -35,6 +36,11 @@ _TEXTS: Mapping[str, str] = MappingProxyType(
         "list_type": "must be a list",
         "time_delta_type": "must be a duration such as 30s, 5m or 1h30m",
         "time_delta_parsing": "must be a duration such as 30s, 5m or 1h30m",
+        "datetime_type": _TIME,
+        "datetime_parsing": _TIME,
+        "datetime_from_date_parsing": _TIME,
+        "datetime_object_invalid": _TIME,
+        "timezone_aware": "must have a time zone, such as 2026-01-05T08:30:00Z",
         "greater_than": "must be more than {gt}",
         "greater_than_equal": "must be {ge} or more",
         "less_than": "must be less than {lt}",
@@ -42,6 +48,7 @@ _TEXTS: Mapping[str, str] = MappingProxyType(
         "literal_error": "must be {expected}",
         "enum": "must be {expected}",
         "too_short": "must not be empty",
+        "too_long": "must have at most {max_length} entries",
         "string_too_short": "must not be empty",
         "string_too_long": "must have at most {max_length} characters",
         "string_pattern_mismatch": "must match {pattern}",

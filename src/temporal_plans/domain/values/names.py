@@ -48,7 +48,9 @@ DNS_LABEL_LIMIT = 63
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the known words that resemble an unknown word, as a question; empty without any."""
-    close = get_close_matches(word, sorted(set(known)), n=3, cutoff=0.6)
+    names = sorted(set(known))
+    close = [name for name in names if name.casefold() == word.casefold()]
+    close = close or get_close_matches(word, names, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(close)}?" if close else ""
 
 
