@@ -24,7 +24,7 @@ help:  ## This list
 
 venv: $(VENV)/.dev  ## Make .venv with everything that development needs
 
-demo: $(VENV)/.run  ## Deploy hello-world on an embedded Temporal server and watch it
+demo: $(VENV)/$(if $(findstring --package,$(ARGS)),.dev,.run)  ## Deploy hello-world on an embedded Temporal server; ARGS=--package: a package, ARGS=--fleet: a fleet
 	$(BIN)/temporal-plan demo $(ARGS)
 
 # A process that crashes ends the run: with one in its place, the rest of its file is never given out.
@@ -97,5 +97,5 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 # pip knows dependency groups since 25.1, and the pip that comes with Python is older than that.
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[local,kubernetes,contents]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[local,kubernetes,contents,demo]' --group dev
 	@touch $(VENV)/.run $@

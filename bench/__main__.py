@@ -15,8 +15,10 @@ from bench.cases import step_cases
 from bench.fleets import fleets_as_json, measure_fleets, print_fleets
 from bench.measure import measure
 from bench.processes import running
+from bench.publishing import Spread, measure_publishing, print_publishing, publishing_as_json
 from bench.report import as_json, conditions, machine, print_table
 from temporal_plans.client.temporal.connection import Connection, connect
+from temporal_plans.worker.plugin import PlansPlugin
 from temporal_plans.worker.server_binary import server_binary
 
 _SIZES = [200, 2_000, 20_000]
@@ -50,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     fleets = benches.add_parser("fleets", help="decisions about fleets per second")
     fleets.add_argument("--rounds", type=_count, default=5)
     fleets.add_argument("--sizes", type=_counts, default=_SIZES, metavar="N,N", help="entities")
+    fleets.add_argument(
+        "--environments", type=_count, default=100, help="that a release is published to"
+    )
     fleets.add_argument("--json", type=Path, metavar="FILE", help="also write the results to FILE")
     fleets.add_argument("--smoke", action="store_true", help="run one small round as a test")
     return parser
@@ -83,13 +88,23 @@ def _console() -> Console:
     return Console(width=max(Console().width, _TABLE_WIDTH_MINIMUM))
 
 
+async def _publishing(environments: int, rounds: int) -> tuple[Spread, Spread]:
+    with tempfile.TemporaryDirectory(prefix="temporal-plans-bench-") as directory:
+        async with running(Path(directory)) as processes:
+            client = await connect(Connection(address=processes.address), plugins=[PlansPlugin()])
+            return await measure_publishing(client, environments, rounds, _print_progress)
+
+
 def _fleets(options: argparse.Namespace) -> None:
     if options.smoke:
-        options.rounds, options.sizes = 1, [40]
+        options.rounds, options.sizes, options.environments = 1, [40], 3
     results = measure_fleets(options.sizes, options.rounds, _print_progress)
     print_fleets(results, _console())
+    own, bare = asyncio.run(_publishing(options.environments, options.rounds))
+    print_publishing(own, bare, _console())
     if options.json:
         found = fleets_as_json(results, machine())
+        found["publishing"] = publishing_as_json([own, bare])
         options.json.write_text(json.dumps(found, indent=2) + "\n")
 
 

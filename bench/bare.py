@@ -75,6 +75,39 @@ class BarePlan:
         )
 
 
+@workflow.defn
+class BareTarget:
+    """What a BareEnvironment starts."""
+
+    @workflow.run
+    async def run(self) -> None:
+        return None
+
+
+@workflow.defn
+class BareEnvironment:
+    """Waits for signals; for each it runs an activity, and one that starts a workflow."""
+
+    def __init__(self) -> None:
+        self._announced: list[int] = []
+
+    @workflow.run
+    async def run(self) -> None:
+        while True:
+            await workflow.wait_condition(lambda: bool(self._announced))
+            number = self._announced.pop(0)
+            await workflow.execute_activity(noop, start_to_close_timeout=_ACTIVITY_TIMEOUT)
+            await workflow.execute_activity(
+                "start_target",
+                f"{workflow.info().workflow_id}/{number}",
+                start_to_close_timeout=_ACTIVITY_TIMEOUT,
+            )
+
+    @workflow.signal
+    def announced(self, number: int) -> None:
+        self._announced.append(number)
+
+
 async def _windowed(run_step: Callable[[int], Awaitable[None]], count: int) -> None:
     slots = asyncio.Semaphore(WINDOW_SIZE)
 

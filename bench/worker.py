@@ -7,10 +7,19 @@ One worker for the bare workflows and one for plans, equal except for the plugin
 import asyncio
 import sys
 
+from temporalio import activity
+from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from bench.bare import TASK_QUEUE, BarePhase, BarePlan, BareStep
+from bench.bare import (
+    TASK_QUEUE,
+    BareEnvironment,
+    BarePhase,
+    BarePlan,
+    BareStep,
+    BareTarget,
+)
 from bench.noop import noop
 from temporal_plans.client.temporal.connection import Connection, connect
 from temporal_plans.messages.addresses import PLANS_QUEUE
@@ -18,13 +27,23 @@ from temporal_plans.worker.main import CACHE_SIZE
 from temporal_plans.worker.plugin import PlansPlugin
 
 
+class Targets:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @activity.defn(name="start_target")
+    async def start_target(self, id: str) -> None:
+        await self._client.start_workflow(BareTarget.run, id=id, task_queue=TASK_QUEUE)
+
+
 async def main(address: str) -> None:
     connection = Connection(address=address)
+    client = await connect(connection)
     bare = Worker(
-        await connect(connection),
+        client,
         task_queue=TASK_QUEUE,
-        workflows=[BarePlan, BarePhase, BareStep],
-        activities=[noop],
+        workflows=[BarePlan, BarePhase, BareStep, BareEnvironment, BareTarget],
+        activities=[noop, Targets(client).start_target],
         max_cached_workflows=CACHE_SIZE,
         # As the plugin sets the sandbox up: our own modules are loaded once.
         workflow_runner=SandboxedWorkflowRunner(

@@ -28,7 +28,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--soak-minutes", type=float, default=3, help="how long the soak test takes (default: 3)"
     )
     parser.addoption(
-        "--soak-seed", type=int, default=1, help="what the soak test does, and in which order"
+        "--fleet-soak-minutes",
+        type=float,
+        default=1,
+        help="how long the soak test of fleets takes (default: 1)",
+    )
+    parser.addoption(
+        "--fleet-soak-pause",
+        type=float,
+        default=1,
+        help="seconds between what each person does to the fleet (default: 1)",
+    )
+    parser.addoption(
+        "--soak-seed", type=int, default=1, help="what the soak tests do, and in which order"
     )
     parser.addoption(
         "--soak-networks",
@@ -47,7 +59,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kills",
         type=int,
         default=2,
-        help="moments at which each process of an installed package is killed (default: 2)",
+        help="moments at which each process of a package or a fleet is killed (default: 2)",
+    )
+    parser.addoption(
+        "--kills-seed", type=int, default=1, help="which moments, in the kill tests of spokes"
     )
     parser.addoption("--fuzz-seed", type=int, default=1, help="which malformed inputs")
 

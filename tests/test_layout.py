@@ -104,6 +104,13 @@ def test_only_agents_know_how_their_task_queues_are_called() -> None:
     assert [path for path in found if own not in path.as_posix()] == []
 
 
+def test_queries_to_open_workflows_have_one_place() -> None:
+    """A rejected query does not always mean that the workflow is closed; there it is known."""
+    modules = (path for root in SOURCE_ROOTS for path in (ROOT / root).rglob("*.py"))
+    found = [path for path in modules if "QueryRejectCondition" in path.read_text()]
+    assert [path.name for path in found] == ["open_runs.py"]
+
+
 def test_what_the_two_rules_look_for_is_found(tmp_path: Path) -> None:
     """They are no rules if the search overlooks what it is for."""
     module = tmp_path / "module.py"

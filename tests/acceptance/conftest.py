@@ -6,6 +6,8 @@ import pytest
 
 from acceptance.agent_bench import Bench, bench
 from acceptance.cluster import Cluster, running_cluster
+from acceptance.fleet_kills.sites import Sites
+from acceptance.fleet_soak.place import Place
 from process_logs import add_logs
 
 
@@ -36,5 +38,6 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A failed test shows what the processes of its cluster printed last."""
     report = yield
-    add_logs(report, item, Cluster)
+    for kind in (Cluster, Place, Sites):
+        add_logs(report, item, kind)
     return report

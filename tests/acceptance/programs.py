@@ -1,26 +1,15 @@
 """The processes of a cluster: started, killed and started again, their output kept."""
 
 import asyncio
-import os
-import random
 import shlex
-import signal
-import socket
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from temporal_plans.worker.child_process import start_child, stop_child
-from temporal_plans.worker.dev import DevServer
-
-GRACE = 15.0
-"""Seconds that a process has to end after SIGTERM."""
-
-PORTS = range(15000, 20000)
-"""Below what the kernel gives to outgoing connections: while the server is down, none of those who
-try to reach it may be given the port that it will want back."""
+from temporal_plans.worker.child_program import ChildProgram
+from temporal_plans.worker.child_server import ChildServer
 
 
 @dataclass(frozen=True)
@@ -97,88 +86,8 @@ class Member(Protocol):
         ...
 
 
-class Program:
-    """A command of ours that runs until it is told to stop."""
+Program = ChildProgram
+"""A command of ours that runs until it is told to stop."""
 
-    def __init__(
-        self, program: Path, arguments: Sequence[str], *, env: Mapping[str, str], log: Path
-    ) -> None:
-        self._program = program
-        self._arguments = list(arguments)
-        self._env = dict(env)
-        self.log = log
-        self._process: asyncio.subprocess.Process | None = None
-
-    @property
-    def alive(self) -> bool:
-        return self._process is not None and self._process.returncode is None
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process is not None and self.alive else None
-
-    async def start(self) -> None:
-        assert not self.alive, f"{self._program.name} runs already"
-        environment = [f"{name}={value}" for name, value in self._env.items()]
-        self._process = await start_child(
-            Path("/usr/bin/env"),
-            ["-i", *environment, str(self._program), *self._arguments],
-            output=self.log,
-        )
-
-    async def kill(self) -> None:
-        """``kill -9``; returns when it is gone."""
-        assert self._process is not None
-        self._process.kill()
-        await self._process.wait()
-
-    async def stop(self) -> None:
-        if self._process is not None:
-            await stop_child(self._process, grace=GRACE)
-
-
-class Server:
-    """A Temporal server on one database file and one port, whatever happens to its process."""
-
-    def __init__(self, database: Path, log: Path) -> None:
-        self._database = database
-        self.port = free_port()
-        self._running: DevServer | None = None
-        self.log = log
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
-    @property
-    def pid(self) -> int | None:
-        return self._running.pid if self._running is not None else None
-
-    async def start(self) -> None:
-        assert self._running is None, "the server runs already"
-        server = DevServer(database=self._database, port=self.port, log=self.log)
-        self._running = await server.__aenter__()
-
-    async def kill(self) -> None:
-        """``kill -9``; returns when it is gone."""
-        assert self._running is not None
-        os.kill(self._running.pid, signal.SIGKILL)
-        await self._running.wait()
-        await self.stop()
-
-    async def stop(self) -> None:
-        if self._running is not None:
-            running, self._running = self._running, None
-            await running.__aexit__(None, None, None)
-
-
-def free_port() -> int:
-    """A port of PORTS that nobody listens on."""
-    for port in random.sample(PORTS, len(PORTS)):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError(f"all ports of {PORTS} are in use")
+Server = ChildServer
+"""A Temporal server on one database file and one port."""

@@ -2,12 +2,13 @@
 
 import asyncio
 import socket
+import ssl
 import struct
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
-from acceptance.programs import free_port
+from temporal_plans.worker.ports import free_port
 
 _CHUNK = 65536
 _QUEUE_LIMIT = 1000
@@ -28,8 +29,10 @@ class _Link:
 class Proxy:
     """Passes TCP connections on to ``upstream`` (a port of 127.0.0.1)."""
 
-    def __init__(self, upstream: int) -> None:
+    def __init__(self, upstream: int, *, tls: ssl.SSLContext | None = None) -> None:
+        """With ``tls`` it is the end of TLS: ``upstream`` gets plain bytes."""
         self._upstream = upstream
+        self._tls = tls
         self.port = free_port()
         self.delay = 0.0
         """seconds by which everything is late, in each direction"""
@@ -44,7 +47,9 @@ class Proxy:
         return f"127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(
+            self._connected, "127.0.0.1", self.port, ssl=self._tls
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -6,24 +6,32 @@ one that is to end otherwise says so in a comment, ``# exit code 1``. A command 
 repeated until it prints what is said: a reader would look again, too.
 
 What can't be run here, because it never ends or would install things, stands in a block that
-follows an HTML comment with the reason: ``<!-- not run: never ends -->``.
+follows an HTML comment with the reason: ``<!-- not run: never ends -->``. A ring that can run the
+blocks of one reason asks for these (``NEEDS_KUBERNETES``).
 """
 
 import asyncio
+import os
 import re
+import signal
+import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.cluster import PROGRAMS, ROOT
 from acceptance.programs import Said, run
-from pauses import PATIENCE
+from pauses import PATIENCE, until
 
 README = ROOT / "README.md"
 
 WALKTHROUGH = "A change of twenty pods, and one crashes"
 """The title of the section that has a test of its own."""
+
+NEEDS_KUBERNETES = "needs a Kubernetes cluster"
+"""Why a block is not run in this ring, and is in that of Kubernetes."""
 
 LIMIT = 300.0
 """Seconds that a command may take."""
@@ -37,8 +45,10 @@ _EXIT_CODE = re.compile(r"\s#.*\bexit code (?P<code>\d+)\s*$")
 _HEREDOC = re.compile(r"<<\s*'?(?P<word>\w+)'?\s*$")
 _LOOKS = re.compile(
     r"temporal plan (agents|config|configs|diff|explain|history|list|log|logs|pods|schedule list"
-    r"|schedule show|show|tasks)\b(?!.*--(watch|follow)\b)"
+    r"|schedule show|show|tasks|fleet (?:status|explain|plans|releases|graph))\b"
+    r"(?!.*--(watch|follow)\b)"
 )
+_LASTS = re.compile(r"temporal[ -]plan (worker|agent|dev)\b")
 
 
 @dataclass(frozen=True)
@@ -52,12 +62,17 @@ class Command:
     says: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"README.md, line {self.line}: {self.text}"
+        return f"line {self.line}: {self.text}"
 
     @property
     def looks(self) -> bool:
         """It changes nothing and ends by itself: it may be repeated."""
         return _LOOKS.match(self.text) is not None
+
+    @property
+    def lasts(self) -> bool:
+        """It runs until it is stopped: a reader would use another terminal."""
+        return _LASTS.match(self.text) is not None
 
 
 def section(markdown: str, title: str) -> str:
@@ -84,20 +99,21 @@ def _bounds(lines: list[str], title: str) -> tuple[int, int]:
     return begin, next(others, len(lines))
 
 
-def commands(markdown: str) -> Iterator[Command]:
-    """The commands to run. ValueError for a block that would be passed over by mistake."""
+def commands(markdown: str, reason: str = "") -> Iterator[Command]:
+    """The commands to run: those without a reason against it, or those of blocks that have this
+    one. ValueError for a block that would be passed over by mistake."""
     lines = iter(enumerate(markdown.splitlines(), start=1))
     skipped = ""
     for number, line in lines:
-        if reason := _NOT_RUN.fullmatch(line.strip()):
-            skipped = reason["reason"]
+        if not_run := _NOT_RUN.fullmatch(line.strip()):
+            skipped = not_run["reason"]
         elif fence := _FENCE.fullmatch(line.strip()):
             block = _until_fence(lines, number)
             if fence["language"] == "console":
                 found = list(_commands_in(block))
                 if not found:
                     raise ValueError(f"line {number}: a console block without a `$ ` line")
-                yield from () if skipped else found
+                yield from found if skipped == reason else ()
             elif skipped:
                 raise ValueError(f"line {number}: `not run` stands before a block that never is")
             skipped = ""
@@ -155,18 +171,51 @@ def missing(says: Iterable[str], printed: str) -> str | None:
     return None
 
 
-async def run_all(markdown: str, env: Mapping[str, str], directory: Path) -> None:
-    """Run the commands in order, each in a shell of its own. AssertionError when there are none,
-    and for the first that does not end or print as the text says."""
-    to_run = list(commands(markdown))
+async def run_all(markdown: str, env: Mapping[str, str], directory: Path, reason: str = "") -> None:
+    """Run the commands in order, each in a shell of its own; those that last run beside the others,
+    to the end. AssertionError when there are none, and for the first that does not end or print as
+    the text says."""
+    to_run = list(commands(markdown, reason))
     assert to_run, "the text prints no command that could be run"
-    for command in to_run:
-        begun = time.monotonic()
-        said = await _run(command, env, directory)
-        print(f"{command}  ({time.monotonic() - begun:.1f} s)\n{said.both}")
-        assert said.code == command.code, f"{command}\n{said}"
-        absent = missing(command.says, said.both)
-        assert absent is None, f"{command}\nit did not print {absent!r}:\n{said}"
+    async with AsyncExitStack() as lasting:
+        for command in to_run:
+            begun = time.monotonic()
+            if command.lasts:
+                await lasting.enter_async_context(_running(command, env, directory))
+                continue
+            said = await _run(command, env, directory)
+            print(f"{command}  ({time.monotonic() - begun:.1f} s)\n{said.both}")
+            assert said.code == command.code, f"{command}\n{said}"
+            absent = missing(command.says, said.both)
+            assert absent is None, f"{command}\nit did not print {absent!r}:\n{said}"
+
+
+@asynccontextmanager
+async def _running(
+    command: Command, env: Mapping[str, str], directory: Path
+) -> AsyncGenerator[None]:
+    """Run a command that lasts, from its first line on. It must not end by itself."""
+    with tempfile.TemporaryFile() as output:
+        process = await asyncio.create_subprocess_exec(
+            *("/bin/sh", "-c", command.text), env=dict(env), cwd=directory,
+            stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
+
+        def printed() -> str:
+            return os.pread(output.fileno(), 100_000, 0).decode(errors="replace")
+
+        async def speaks() -> bool:
+            return bool(printed()) or process.returncode is not None
+
+        try:
+            await until(speaks)
+            assert process.returncode is None, f"{command}\nit ended:\n{printed()}"
+            yield
+            assert process.returncode is None, f"{command}\nit ended:\n{printed()}"
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                await process.wait()
 
 
 async def _run(command: Command, env: Mapping[str, str], directory: Path) -> Said:

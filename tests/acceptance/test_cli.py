@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.programs import free_port
 from pauses import PATIENCE
+from temporal_plans.worker.ports import free_port
 
 PROGRAMS = Path(sys.executable).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -130,6 +130,22 @@ def test_demo_that_takes_too_long_says_why(tmp_path: Path) -> None:
     assert ran.stderr == "Error: not COMPLETE within 0.001 s\n"
     assert "deploy is " in ran.stdout
     assert processes_in(tmp_path) == []
+
+
+def test_a_demo_of_packages_without_a_control_plane(tmp_path: Path) -> None:
+    """It says what to type."""
+    env = {**environment(), "XDG_CACHE_HOME": str(tmp_path)}
+    ran = run("temporal-plan", "demo", "--package", env=env, cwd=tmp_path)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("Error: control plane: none is built in ")
+    assert "type `make control-plane`" in ran.stderr
+    assert "`--context NAME`" in ran.stderr
+
+
+def test_a_context_is_of_the_demo_of_packages(tmp_path: Path) -> None:
+    ran = run("temporal-plan", "demo", "--context", "prod", env=environment(), cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "--context: needs --package" in ran.stderr
 
 
 @pytest.fixture(scope="module")

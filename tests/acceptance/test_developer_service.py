@@ -8,8 +8,9 @@ import pytest
 
 from acceptance.cluster import ROOT, Cluster, Machine, phase, running_cluster, steps
 from acceptance.life import Life
-from acceptance.programs import Program, free_port
+from acceptance.programs import Program
 from temporal_plans.domain.plans.status import Status
+from temporal_plans.worker.ports import free_port
 
 PROJECT = ROOT / "examples" / "developer"
 WEB = PROJECT / "web.yml"

@@ -7,9 +7,11 @@ import shlex
 import time
 from pathlib import Path
 
+import pytest
+
 from acceptance.cluster import ROOT, Cluster
 from pauses import PATIENCE
-from temporal_plans.messages.fleets import EnvironmentStatus, StatusRow
+from temporal_plans.messages.fleets.environment_views import EnvironmentStatus, StatusRow
 
 PRODUCTS = """
 kind: product
@@ -50,6 +52,21 @@ pods:
         memory: 16
 """
 
+PIPELINE = """
+kind: channel
+name: stable
+labels: {}
+---
+kind: pipeline
+product: shop:web
+stages:
+  - source: beta
+    target: stable
+    canary: {promote: {percent: 100, soak: 4h}, recall: {count: 1, soak: 30m}}
+"""
+
+APPROVALS = "settings:\n  approvals: {changes: [settings, entities, config]}\n"
+
 LONG = 2 * PATIENCE
 """A service of pods takes some seconds, on a slow machine many."""
 
@@ -76,6 +93,21 @@ async def until_at(cluster: Cluster, version: str | None, *entities: str) -> Non
         await asyncio.sleep(0.5)
 
 
+async def launches(cluster: Cluster, service: str) -> dict[str, str]:
+    return await (await cluster.client()).launches(service, "web-0")
+
+
+async def until_restarted(cluster: Cluster, entity: str) -> None:
+    end = time.monotonic() + LONG
+    while True:
+        plans = json.loads((await cluster.plan("fleet", "plans", entity, "--json")).out)
+        restarts = [one for one in plans["rows"] if one["kind"] == "RESTART"]
+        if [one["status"] for one in restarts] == ["SUCCEEDED"]:
+            return
+        assert time.monotonic() < end, plans
+        await asyncio.sleep(0.5)
+
+
 def write(cluster: Cluster, name: str, text: str) -> str:
     path = Path(cluster.directory) / name
     path.write_text(text)
@@ -95,6 +127,8 @@ async def test_the_documented_commands_run(cluster: Cluster) -> None:
     text = FLEET.format(name="prod").replace("channel: RELEASE", "channel: quiet")
     write(cluster, "prod.yml", text)
     write(cluster, "svc.yml", SERVICE)
+    write(cluster, "pipeline.yml", PIPELINE)
+    write(cluster, "approvals.yml", text.replace("settings:\n", APPROVALS))
     for line in DOCUMENTED:
         await cluster.plan(*shlex.split(line)[2:])
     assert {row.standing.code for row in (await rows(cluster)).values()} == {"CHANNEL_EMPTY"}
@@ -102,16 +136,19 @@ async def test_the_documented_commands_run(cluster: Cluster) -> None:
         await cluster.plan("fleet", "delete", subject)
 
 
+@pytest.mark.long
 async def test_a_fleet_by_commands(cluster: Cluster) -> None:
     products = write(cluster, "products.yml", PRODUCTS)
     documents = [
         write(cluster, f"{name}.yml", FLEET.format(name=name)) for name in ("north", "south")
     ]
     files = [flag for path in (*documents, products) for flag in ("-f", path)]
-    assert "(applied)" in (await cluster.plan("fleet", "diff", *files)).out
+    differs = await cluster.plan("fleet", "diff", *files, "--exit-code", "--json", code=1)
+    assert any("(applied)" in line for line in json.loads(differs.out)["lines"])
     said = await cluster.plan("fleet", "apply", *files, "--reason", "two places")
     assert said.out.startswith("product shop:tool: ")
-    assert (await cluster.plan("fleet", "diff", *files)).out.strip() == "no differences"
+    same = await cluster.plan("fleet", "diff", *files, "--exit-code")
+    assert same.out.strip() == "no differences"
 
     install = write(cluster, "install.yml", PLAN)
     await cluster.plan("fleet", "publish", "shop:tool", "1.0.0", "-f", install)
@@ -130,12 +167,22 @@ async def test_a_fleet_by_commands(cluster: Cluster) -> None:
     explained = await cluster.plan("fleet", "explain", "north/tool")
     assert "SUPPRESSED" in explained.out
     assert "K15" in explained.out
+    assert "release 1.1.0: chosen; held back: SUPPRESSED" in explained.out
+    assert (await cluster.plan("explain", "north/tool")).out == explained.out
+    drawn = (await cluster.plan("fleet", "graph", "north", "--format", "dot")).out
+    assert '"tool" [label="tool\\n1.0.0"];' in drawn
     table = (await cluster.plan("fleet", "status", "north")).out
     assert "a look" in table
     found = json.loads((await cluster.plan("fleet", "status", "north", "--json")).out)
     assert [row["standing"]["code"] for row in found[0]["rows"]] == ["SUPPRESSED", "UP_TO_DATE"]
     await cluster.plan("fleet", "unsuppress", "north", "manual-1")
     await until_at(cluster, "1.1.0", "north/tool")
+
+    before = await launches(cluster, "north.web")
+    await cluster.plan("fleet", "command", "north/web", "restart", "--reason", "stuck")
+    await until_restarted(cluster, "north/web")
+    assert (await launches(cluster, "north.web")).keys() == before.keys()
+    assert not set((await launches(cluster, "north.web")).values()) & set(before.values())
 
     await cluster.plan(
         *("fleet", "recall", "shop:tool", "1.1.0", "--allow-downgrade", "--minimum", "1.0.0"),

@@ -66,6 +66,7 @@ async def sandbox_of(cluster: Cluster, service: str, task: str) -> Path:
     return WorkDir(cluster.work_dir(record.agent)).task(record.task_id).sandbox
 
 
+@pytest.mark.long
 async def test_a_file_store(cluster: Cluster, deployed: Deployed) -> None:
     folder = EXAMPLES / "filestore"
     async with deployed("filestore", folder / "svc.yml", folder / "filestore.env"):

@@ -7,12 +7,12 @@ import pytest
 
 from acceptance.cluster import Cluster, steps
 from acceptance.life import LOOP, READY, PodVerb, living
-from acceptance.programs import free_port
 from temporal_plans.api.dialect import http_code
 from temporal_plans.client.verbs.services import Deployment
 from temporal_plans.domain.plans.commands import Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.values.refusal import SpecError
+from temporal_plans.worker.ports import free_port
 
 UPDATE = f"""
 name: {{{{NAME}}}}

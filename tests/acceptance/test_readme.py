@@ -47,6 +47,29 @@ def test_the_commands_of_a_text(markdown: str, expected: list[str]) -> None:
     assert [command.text for command in commands(markdown)] == expected
 
 
+def test_the_commands_of_one_reason() -> None:
+    """Another ring runs what this one can't."""
+    text = (
+        "```console\n$ a\n```\n<!-- not run: needs x -->\n```console\n$ b\n```\n"
+        "<!-- not run: never ends -->\n```console\n$ c\n```\n"
+    )
+    assert [command.text for command in commands(text, "needs x")] == ["b"]
+    assert [command.text for command in commands(text)] == ["a"]
+
+
+LASTS = [
+    pytest.param("temporal plan worker --kubernetes main", True, id="worker"),
+    pytest.param("temporal-plan agent --id db-1", True, id="agent"),
+    pytest.param("temporal plan agents", False, id="agents"),
+]
+
+
+@pytest.mark.parametrize(("text", "lasts"), LASTS)
+def test_what_runs_beside_the_others(text: str, lasts: bool) -> None:
+    [command] = commands(f"```console\n$ {text}\n```\n")
+    assert command.lasts is lasts
+
+
 def test_an_exit_code_that_is_told() -> None:
     [command] = commands("```console\n$ temporal plan restart x  # refused, exit code 1\n```\n")
     assert command.code == 1
@@ -60,6 +83,8 @@ def test_what_a_command_is_said_to_print() -> None:
 LOOKS = [
     pytest.param("temporal plan show deploy", True, id="show"),
     pytest.param("temporal plan schedule list", True, id="schedule-list"),
+    pytest.param("temporal plan fleet status prod", True, id="fleet-status"),
+    pytest.param("temporal plan fleet recall shop:web 1.0.0", False, id="fleet-recall"),
     pytest.param("temporal plan show deploy --watch", False, id="watch"),
     pytest.param("temporal plan continue deploy", False, id="command"),
     pytest.param("temporal plan schedule trigger x", False, id="schedule-trigger"),

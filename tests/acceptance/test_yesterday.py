@@ -68,6 +68,7 @@ async def _restore(cluster: Cluster, kept: Path) -> None:
     await cluster.worker.start()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 async def test_what_the_server_has_forgotten_runs_on_and_is_listed(cluster: Cluster) -> None:
     """One agent is restarted as well, the other runs on."""
