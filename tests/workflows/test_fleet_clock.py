@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest_asyncio
 
 from pauses import until
-from temporal_plans.domain.fleets.products import Ramp
+from temporal_plans.domain.fleets.products import ONE_UPGRADE, Ramp
+from temporal_plans.domain.fleets.promotion.ramps import head_start
 from temporal_plans.domain.fleets.recalls import Recall, RollOff
 from temporal_plans.messages.fleets.plans import PlanRow
 from temporal_plans.testing.time_skipping import DYNAMIC_CONFIG
@@ -59,6 +60,12 @@ async def plans_of(one: Beginning, count: int) -> list[PlanRow]:
 
     await until(ended, lambda found: found >= count)
     return rows
+
+
+def first_share(one: Beginning, ramp: Ramp) -> float:
+    """What part of the time between two upgrades passes until the first."""
+    names = (one.environment.name, one.product.name, ramp.channel, ramp.version)
+    return 1 - head_start(" ".join(names)) / ONE_UPGRADE
 
 
 def issued(row: PlanRow) -> datetime:
@@ -160,8 +167,9 @@ async def test_t165_a_ramp_spreads_the_upgrades_over_its_time(kit: Kit) -> None:
     await one.product.apply(ramps=(ramp,))
     await one.run(*(f"web{number}" for number in range(6)))
     rows = await plans_of(one, 6)
+    first = first_share(one, ramp)
     for number, row in enumerate(rows):
-        due = one.start + number * HOUR / 2
+        due = one.start + (first + number) * HOUR / 2
         assert due <= issued(row) < due + MOMENT, number
     assert {row.status for row in rows} == {"SUCCEEDED"}
 
@@ -177,6 +185,7 @@ async def test_t169_a_ramp_stands_still_while_the_window_is_closed(kit: Kit) -> 
     )
     await one.run(*(f"web{number}" for number in range(4)))
     times = [issued(row) for row in await plans_of(one, 4)]
-    half = HOUR / 2
-    for time, due in zip(times, (one.start, start + half, opening, opening + half), strict=True):
+    half, first = HOUR / 2, first_share(one, ramp) * HOUR / 2
+    begins = (max(start + first, one.start), start + first + half)
+    for time, due in zip(times, (*begins, opening + first, opening + first + half), strict=True):
         assert due <= time < due + MOMENT
