@@ -6,10 +6,12 @@ from pathlib import Path
 
 from acceptance.cluster import Cluster, Machine, running_cluster
 from acceptance.proxy import Proxy
-from acceptance.test_spoke import ENVIRONMENT, LONG, Places
+from acceptance.test_spoke import LONG, Places
 from builders.packages import write_package
 from builders.tls import Authority
 from temporal_plans.messages.fleets.environment_views import EnvironmentStatus, StatusRow
+
+ENVIRONMENT = "prod-eu"
 
 DOCUMENTS = """
 kind: product
@@ -55,7 +57,7 @@ async def places(folder: Path) -> AsyncGenerator[Places]:
         running_cluster((Machine("one", "one.example"),)) as here,
         Proxy(hub.server.port, tls=authority.server(mutual=True)) as network,
     ):
-        yield Places(hub, here, network, (*options, *own))
+        yield Places(hub, here, network, ENVIRONMENT, (*options, *own))
 
 
 def said(at: Places) -> list[str]:

@@ -84,18 +84,28 @@ async def test_what_the_server_has_forgotten_runs_on_and_is_listed(cluster: Clus
     await cluster.agents["one"].start()
     await _until_explained(cluster, "shop", [task for task in ahead if "shop__" in task])
 
-    audit = (await cluster.plan("audit")).out
+    expected = [f"to end it: temporal plan audit --end {task}\n" for task in ahead]
+    expected.append("to launch it: temporal plan pod restart web-0 -s gone\n")
+    expected.append("resources: temporal plan pod replace web-0 -s gone\n")
+    audit = await _until_audited(cluster, expected)
     assert cluster.running().keys() == ahead.keys(), "something was ended or launched unasked"
-    for task in ahead:
-        assert f"to end it: temporal plan audit --end {task}\n" in audit
-    assert "to launch it: temporal plan pod restart web-0 -s gone\n" in audit
-    assert "resources: temporal plan pod replace web-0 -s gone\n" in audit
 
     await _follow(cluster, audit)
     await cluster.plan("deploy", str(_file(cluster, "shop", 3, 2)), "--wait", limit=90)
     await cluster.until_running(["web-0-server"] * 2 + ["web-1-server", "web-2-server"])
     assert "Agents and services agree; 4 tasks run." in (await cluster.plan("audit")).out
     assert set(real_tasks.launches(cluster.work_dirs).values()) == {1}
+
+
+async def _until_audited(cluster: Cluster, lines: list[str]) -> str:
+    """The audit as soon as all services answer it: their worker has just begun again."""
+
+    async def look() -> str:
+        return (await cluster.plan("audit")).out
+
+    return await cluster.until(
+        "audit has all lines", look, lambda said: all(line in said for line in lines)
+    )
 
 
 async def _until_explained(cluster: Cluster, service: str, tasks: list[str]) -> None:

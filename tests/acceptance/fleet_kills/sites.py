@@ -52,11 +52,12 @@ class Site(Place):
 
 class Sites:
     """``hub`` has the products and the environments, ``spokes`` are by environment. ``journal`` is
-    what all commands of plans write."""
+    what all commands of plans write. ``breaking`` is held while a process is killed on purpose."""
 
     def __init__(self, directory: Path) -> None:
         self.journal = Journal(directory / "journal")
         self.documents = Documents(directory / "documents", self.journal.path)
+        self.breaking = asyncio.Lock()
         (directory / "hub").mkdir()
         self.hub = Place(directory / "hub")
         self.spokes = {
@@ -73,6 +74,16 @@ class Sites:
     async def stop(self) -> None:
         await asyncio.gather(*(spoke.stop() for spoke in self.spokes.values()))
         await self.hub.stop()
+
+    async def look_after(self) -> None:
+        """Start spokes again that ended because a server was away when they began, as service
+        managers do; until it is cancelled."""
+        while True:
+            async with self.breaking:
+                for site in self.spokes.values():
+                    if not site.spoke.alive:
+                        await site.spoke.start()
+            await asyncio.sleep(0.5)
 
     def logs(self) -> Mapping[str, str]:
         """The end of what each process printed."""
@@ -105,7 +116,11 @@ async def running_sites() -> AsyncGenerator[Sites]:
     sites = Sites(directory)
     try:
         await sites.start()
-        yield sites
+        manager = asyncio.create_task(sites.look_after())
+        try:
+            yield sites
+        finally:
+            manager.cancel()
     finally:
         await sites.stop()
         shutil.rmtree(directory)

@@ -15,7 +15,7 @@ LATER = 1.5
 AWAY = 1.0
 """Seconds at most before a process that was killed is started again."""
 
-A_STORY = 4
+A_STORY = 8
 """How many kills a story has at most."""
 
 
@@ -30,10 +30,10 @@ class Strike:
     away: float
 
 
-def stories(kills: int, seed: int, victims: Sequence[str] = VICTIMS) -> list[list[Strike]]:
+def stories(kills: int, seed: int) -> list[list[Strike]]:
     """The strikes of each of some stories: each victim is killed ``kills`` times in all."""
     chance = Random(f"fleet kills {seed}")
-    wanted = [victim for victim in victims for _ in range(kills)]
+    wanted = [victim for victim in VICTIMS for _ in range(kills)]
     chance.shuffle(wanted)
     told = [wanted[at : at + A_STORY] for at in range(0, len(wanted), A_STORY)]
     return [_of_story(chosen, chance) for chosen in told]
@@ -54,8 +54,9 @@ async def strike(sites: Sites, strikes: Sequence[Strike], timeline: Timeline) ->
             await asyncio.sleep(0.02)
         await asyncio.sleep(one.later)
         fault = sites.victim(one.victim)
-        timeline.tell(f"{fault.name} is killed after {len(sites.journal)} lines")
-        await fault.begin()
-        await asyncio.sleep(one.away)
-        await asyncio.shield(fault.mend())
+        async with sites.breaking:
+            timeline.tell(f"{fault.name} is killed after {len(sites.journal)} lines")
+            await fault.begin()
+            await asyncio.sleep(one.away)
+            await asyncio.shield(fault.mend())
         timeline.tell(f"{fault.name} is back")

@@ -32,7 +32,8 @@ async def faults_of(sites: Sites) -> list[str]:
 
 async def _plans(sites: Sites) -> AsyncIterator[str]:
     """Each plan is listed with its end, and its commands wrote what they did once."""
-    rows = await sites.hub.plan_rows(ENVIRONMENTS)
+    hub = sites.hub
+    rows = await hub.insist("the plans", lambda: hub.plan_rows(ENVIRONMENTS)) or {}
     for id in rows.keys() | PLANS.keys():
         wanted = PLANS[id][1] if id in PLANS else "nothing"
         listed = rows[id].status if id in rows else "nothing"
