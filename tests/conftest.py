@@ -85,6 +85,10 @@ def pytest_configure(config: pytest.Config) -> None:
         _replay_always()
     # Temporal's server takes a fifth less of the processor so; memory is not what tests lack.
     os.environ.setdefault("GOGC", "400")
+    if not any(map(_is_of_kubernetes, _paths(config))):
+        # And a sixth less: its threads look for each other's work. There are more tests at a time
+        # than processors.
+        os.environ.setdefault("GOMAXPROCS", "1")
     # Hundreds of processes of ours would each compile all sources anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

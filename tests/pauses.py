@@ -16,7 +16,7 @@ look by themselves, which would hide that something was lost."""
 class Pauses:
     """``await pauses.pause()`` in a loop that has a deadline of its own. Times are in seconds."""
 
-    def __init__(self, first: float = 0.02, longest: float = 0.25) -> None:
+    def __init__(self, first: float = 0.02, longest: float = 0.5) -> None:
         self._next = first
         self._longest = longest
 

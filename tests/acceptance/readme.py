@@ -23,7 +23,7 @@ from pathlib import Path
 
 from acceptance.cluster import PROGRAMS, ROOT
 from acceptance.programs import Said, run
-from pauses import PATIENCE, until
+from pauses import PATIENCE, Pauses, until
 
 README = ROOT / "README.md"
 
@@ -35,9 +35,6 @@ NEEDS_KUBERNETES = "needs a Kubernetes cluster"
 
 LIMIT = 300.0
 """Seconds that a command may take."""
-
-PAUSE = 0.5
-"""Seconds between two looks."""
 
 _FENCE = re.compile(r"```(?P<language>\w*)\s*")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*(?P<reason>.*\S)\s*-->")
@@ -220,7 +217,7 @@ async def _running(
 
 async def _run(command: Command, env: Mapping[str, str], directory: Path) -> Said:
     environment = {**env, "VIRTUAL_ENV": str(PROGRAMS.parent)}
-    deadline = time.monotonic() + PATIENCE
+    deadline, pauses = time.monotonic() + PATIENCE, Pauses(0.5, 2)
     while True:
         said = await run(
             Path("/bin/sh"), "-c", command.text, env=environment, cwd=directory, limit=LIMIT
@@ -228,4 +225,4 @@ async def _run(command: Command, env: Mapping[str, str], directory: Path) -> Sai
         as_said = said.code == command.code and missing(command.says, said.both) is None
         if as_said or not command.looks or time.monotonic() > deadline:
             return said
-        await asyncio.sleep(PAUSE)
+        await pauses.pause()
