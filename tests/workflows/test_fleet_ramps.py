@@ -1,5 +1,7 @@
 """Ramped rollouts on a real server: a product's document says over how long upgrades are spread."""
 
+from datetime import datetime
+
 from temporal_plans.messages.fleets.declarations import ProductDeclaration
 from temporal_plans.messages.fleets.products import ProductApply
 from workflows.fleet_kit import Product, entities, new_environment, new_product
@@ -42,7 +44,7 @@ async def test_all_start_within_the_time(plans: Kit) -> None:
         await environment.entity(name).until_at("1.0.0")
     await paced(product, "3s")
     await product.publish("1.1.0")
-    starts = []
+    starts: list[datetime] = []
     for name in NAMES:
         await environment.entity(name).until_at("1.1.0")
         [plan] = [one for one in await environment.entity(name).plans() if one.number == 2]
