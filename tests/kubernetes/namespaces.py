@@ -5,7 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kubernetes.cluster_client import ClusterClient, Object
-from pauses import until
+from pauses import PATIENCE, until
+
+LONG = 2 * PATIENCE
+"""Seconds that controllers may take: one that lost its server may look again after a minute."""
 
 
 class Namespace:
@@ -44,7 +47,7 @@ class Namespace:
         async def look() -> Object | None:
             return await self.cluster.get(version, kind, name, self.name)
 
-        return await until(look, wanted) or {}
+        return await until(look, wanted, patience=LONG) or {}
 
     async def until_pods(
         self, labels: str, wanted: Callable[[list[Object]], object]
@@ -54,4 +57,4 @@ class Namespace:
         async def look() -> list[Object]:
             return await self.cluster.list("v1", "Pod", self.name, labels)
 
-        return await until(look, wanted)
+        return await until(look, wanted, patience=LONG)

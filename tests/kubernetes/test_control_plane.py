@@ -158,6 +158,7 @@ async def test_a_killed_server_keeps_its_objects(
     # The controllers and KWOK go on by themselves.
     await namespace.apply(deployment("after"))
     await namespace.until("apps/v1", "Deployment", "after", _is_ready)
+    await (await Namespace.made(cluster)).delete()
 
 
 def _true(one: Object) -> set[str]:

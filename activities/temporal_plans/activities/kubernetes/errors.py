@@ -24,8 +24,14 @@ _WRONG = frozenset({400, 403, 404, 405, 409, 413, 415, 422})
 
 _CONFLICTS = frozenset({"Conflict", "AlreadyExists"})
 
-_PASSING = ("exceeded quota", "is being terminated", "failed calling webhook")
-"""Parts of messages of refusals that end by themselves, or by what operators do in the cluster."""
+_PASSING = (
+    "exceeded quota",
+    "is being terminated",
+    "failed calling webhook",
+    "error looking up service account",
+)
+"""Parts of messages of refusals that end by themselves, or by what operators do in the cluster. A
+new namespace has its service account when a controller has made it."""
 
 _DUPLICATE = "duplicate entries for key"
 """Lists whose entries have keys are merged by them; of equal ones the server can keep none."""

@@ -43,6 +43,12 @@ def _page(status: int, body: bytes | None) -> ApiException:
             id="quota",
         ),
         pytest.param(
+            _answer(403, "Forbidden", "error looking up service account a/default: not found"),
+            True,
+            "Job it: error looking up service account a/default: not found (403)",
+            id="namespace-begins",
+        ),
+        pytest.param(
             _answer(403, "Forbidden", "namespace a is being terminated"),
             True,
             "Job it: namespace a is being terminated (403)",
