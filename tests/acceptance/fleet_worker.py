@@ -18,7 +18,6 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from temporal_plans.client import connect
-from temporal_plans.client.temporal.connection import ServerUnreachableError
 from temporal_plans.worker.plugin import PlansPlugin
 from temporal_plans.workflows.mechanics.settings import EngineSettings
 
@@ -59,16 +58,6 @@ def settings() -> EngineSettings:
 
 
 async def main() -> None:
-    """Again and again while its server is away when it begins, as a service manager would."""
-    while True:
-        try:
-            return await serve()
-        except (ServerUnreachableError, RuntimeError) as error:
-            print(f"begins again: {error}", flush=True)
-            await asyncio.sleep(0.5)
-
-
-async def serve() -> None:
     client = await connect(plugins=[PlansPlugin(settings=settings())])
     with ThreadPoolExecutor() as executor:
         worker = Worker(client, task_queue="plans", activities=[note], activity_executor=executor)

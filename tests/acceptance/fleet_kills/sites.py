@@ -76,13 +76,14 @@ class Sites:
         await self.hub.stop()
 
     async def look_after(self) -> None:
-        """Start spokes again that ended because a server was away when they began, as service
-        managers do; until it is cancelled."""
+        """Start what ended because a server was away when it began again, as service managers do;
+        until it is cancelled."""
+        programs = [self.hub.worker, *(site.spoke for site in self.spokes.values())]
         while True:
             async with self.breaking:
-                for site in self.spokes.values():
-                    if not site.spoke.alive:
-                        await site.spoke.start()
+                for program in programs:
+                    if not program.alive:
+                        await program.start()
             await asyncio.sleep(0.5)
 
     def logs(self) -> Mapping[str, str]:
