@@ -9,6 +9,7 @@ from typing import Any
 
 from acceptance import real_tasks
 from acceptance.cluster import Cluster, statuses, steps
+from temporal_plans.activities.agent.supervisor.environ import environ_of
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.verbs.services import Deployment
@@ -130,7 +131,7 @@ class Life:
         """The environment that a running task really has."""
         record = (await self.records())[task]
         pid = min(self.cluster.running()[record.task_id])
-        entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+        entries = environ_of(pid).decode().split("\0")
         return dict(entry.split("=", 1) for entry in entries if entry)
 
     def processes(self) -> list[str]:

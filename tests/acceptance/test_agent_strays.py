@@ -112,7 +112,7 @@ async def test_what_another_user_left_is_ended_by_an_agent_that_may_not_read_it(
 ) -> None:
     """As in a container, where root may not look into processes of others."""
     asked, pids = await lose(agent, cmd, user="nobody")
-    monkeypatch.setattr(signs, "_sandbox", hidden)
+    monkeypatch.setattr(signs, "sandbox_of", hidden)
     monkeypatch.setattr(signs, "_link", hidden)
     agent.begin()
     assert (await agent.last(asked.tasks[0].task_id)).state is TaskState.LOST

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping
-from pathlib import Path
 
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowExecution, WorkflowQueryFailedError
@@ -12,6 +11,7 @@ from acceptance.cluster import Cluster
 from acceptance.soak.ledger import Given, Ledger
 from acceptance.soak.operators import Operated, Operators
 from temporal_plans.activities.agent.host.layout import WorkDir, directory_name
+from temporal_plans.activities.agent.supervisor.environ import environ_of
 from temporal_plans.domain.cluster.agents import AgentState
 from temporal_plans.domain.cluster.reservations import Reservation
 from temporal_plans.domain.plans.status import Status
@@ -102,7 +102,7 @@ def _is_of(task_id: str, service: str) -> bool:
 
 def _environment(pid: int) -> dict[str, str]:
     try:
-        entries = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+        entries = environ_of(pid).decode().split("\0")
     except OSError:  # it has just ended
         return {}
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)

@@ -2,21 +2,36 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
+
+from temporal_plans.activities.agent.supervisor.environ import environ_of
 
 _VARIABLE = b"MESOS_SANDBOX="
 _TIMEOUT = 10.0  # seconds
+_EXEC_TIMEOUT = 1.0  # seconds, for all processes together: a hostile task may have many
 
 _AS_USER = """
+exec 2>/dev/null
+look() {
+    environ=$(tr '\\0' '\\n' < /proc/$1/environ)
+    sandbox=$(printf '%s\\n' "$environ" | sed -n 's/^MESOS_SANDBOX=//p' | head -n 1)
+    printf '%s\\t%s\\t%s\\t%s\\t%s\\n' "$1" "$sandbox" "$(readlink /proc/$1/cwd)" \
+        "$(readlink /proc/$1/fd/1)" "$(readlink /proc/$1/fd/2)"
+}
+again=
 for pid; do
-    sandbox=$(tr '\\0' '\\n' < /proc/$pid/environ | sed -n 's/^MESOS_SANDBOX=//p' | head -n 1)
-    printf '%s\\t%s\\t%s\\t%s\\t%s\\n' "$pid" "$sandbox" "$(readlink /proc/$pid/cwd)" \
-        "$(readlink /proc/$pid/fd/1)" "$(readlink /proc/$pid/fd/2)"
-done 2>/dev/null
+    look "$pid"
+    [ -n "$environ" ] || again="$again $pid"
+done
+[ -z "$again" ] || sleep 0.05
+for pid in $again; do
+    look "$pid"
+done
 """
+"""Those without environment are looked at twice: they may be replacing their programs."""
 
 
 class Signs(NamedTuple):
@@ -38,10 +53,11 @@ def signs_of(pids: Collection[int], users: Collection[int]) -> Mapping[int, Sign
     """
     found: dict[int, Signs] = {}
     hidden: dict[_User, list[int]] = {}
+    deadline = time.monotonic() + _EXEC_TIMEOUT
     for pid in pids:
         outputs = (_link(pid, "fd/1"), _link(pid, "fd/2"))
         user, groups = _user_and_groups(pid)
-        found[pid] = signs = Signs(_sandbox(pid), _link(pid, "cwd"), outputs, groups)
+        found[pid] = signs = Signs(sandbox_of(pid, deadline), _link(pid, "cwd"), outputs, groups)
         is_hidden = not signs.directory and os.geteuid() == 0
         if is_hidden and user is not None and user.uid in users and user.uid != 0:
             hidden.setdefault(user, []).append(pid)
@@ -75,9 +91,10 @@ def _user_and_groups(pid: int) -> tuple[_User | None, frozenset[int]]:
     return None, frozenset()
 
 
-def _sandbox(pid: int) -> str:
+def sandbox_of(pid: int, deadline: float) -> str:
+    """Return the sandbox that its environment names, or nothing (``environ_of``)."""
     with suppress(OSError):  # it has ended, or is hidden
-        for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        for entry in environ_of(pid, deadline).split(b"\0"):
             if entry.startswith(_VARIABLE):
                 return os.fsdecode(entry.removeprefix(_VARIABLE))
     return ""

@@ -28,6 +28,7 @@ from temporal_plans.activities.agent.sandbox.marks import marked
 from temporal_plans.activities.agent.sandbox.redaction import values_in_files
 from temporal_plans.activities.agent.sandbox.shell import SH
 from temporal_plans.activities.agent.supervisor import shim
+from temporal_plans.activities.agent.supervisor.environ import environ_of
 from temporal_plans.activities.agent.supervisor.signs import user_of
 from temporal_plans.activities.agent.supervisor.strays import (
     Trace,
@@ -164,7 +165,7 @@ def spec_of_orphan(
     if started.identity is None and started.uid != os.geteuid():
         raise OrphanSpecUnavailable(f"an agent of another user started it (uid {started.uid})")
     try:
-        environ = Path(f"/proc/{started.pid}/environ").read_bytes()
+        environ = environ_of(started.pid)
     except OSError as problem:
         raise OrphanSpecUnavailable(
             f"its environment can't be read: {problem.strerror}"
