@@ -37,6 +37,7 @@ OUTERMOST_FIRST = (
     "OneFinalCommand",
     "MessageInput",
     "StartInput",
+    "RefusedUpdate",
 )
 
 

@@ -23,6 +23,7 @@ from temporal_plans.worker.sdk.message_input import MessageInput
 from temporal_plans.worker.sdk.patch import Evict, Patch, Run
 from temporal_plans.worker.sdk.payload_contexts import NoPayloadContexts
 from temporal_plans.worker.sdk.query_ahead import QueryAhead
+from temporal_plans.worker.sdk.refused_update import RefusedUpdate
 from temporal_plans.worker.sdk.start_input import StartInput
 
 PATCHES: tuple[type[Patch], ...] = (
@@ -33,6 +34,7 @@ PATCHES: tuple[type[Patch], ...] = (
     OneFinalCommand,
     MessageInput,
     StartInput,  # sees the SDK's own completion of the first activation
+    RefusedUpdate,  # the patches above see one activation, and one completion
 )
 """From the outermost to the one around the SDK's instance: an activation passes them downwards, its
 completion upwards."""
