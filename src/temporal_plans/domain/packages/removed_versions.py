@@ -14,11 +14,21 @@ _RBAC, _DEFINITIONS = "rbac.authorization.k8s.io", "apiextensions.k8s.io"
 
 def raised(manifest: Manifest) -> Object:
     """Return a manifest in the version that clusters have today; the same one where it has it."""
-    successor = _SUCCESSORS.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
+    successor = _successor(manifest)
     if successor is None:
         return dict(manifest)
     version, converted = successor
     return {**converted(deepcopy(dict(manifest))), "apiVersion": version}
+
+
+def raised_version(manifest: Manifest) -> str | None:
+    """Return the version to which a manifest is raised; None where clusters have its own."""
+    successor = _successor(manifest)
+    return successor[0] if successor else None
+
+
+def _successor(manifest: Manifest) -> "_Successor | None":
+    return _SUCCESSORS.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
 
 
 def _same(made: Object) -> Object:
@@ -87,7 +97,9 @@ def _conversion(conversion: Manifest) -> Object:
     return {**made, "webhook": webhook} if "clientConfig" in webhook else made
 
 
-_SUCCESSORS: Mapping[tuple[str, str], tuple[str, Callable[[Object], Object]]] = {
+_Successor = tuple[str, Callable[[Object], Object]]
+
+_SUCCESSORS: Mapping[tuple[str, str], _Successor] = {
     ("policy/v1beta1", "PodDisruptionBudget"): ("policy/v1", _same),
     **{
         (f"{_RBAC}/{version}", kind): (f"{_RBAC}/v1", _same)

@@ -1,10 +1,12 @@
 """The check of what the templates of a package give with its defaults."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from temporal_plans.domain.packages.findings import Finding, error, warning
 from temporal_plans.domain.packages.package import OPERATOR_FILE, TEMPLATES_FOLDER, Package
 from temporal_plans.domain.packages.plans import DEPLOY
+from temporal_plans.domain.packages.removed_versions import raised_version
 from temporal_plans.domain.values.refusal import Reason
 from temporal_plans.loading.packages.contexts import Installation, render_package
 from temporal_plans.loading.packages.objects import read_objects
@@ -52,6 +54,7 @@ def _of_objects(package: Package, key: str, text: str) -> Iterator[Finding]:
         yield warning(
             _file(key), doubt.field, _in_rendered(doubt), value=doubt.value, fix=doubt.fix
         )
+    yield from _of_removed_versions(key, found.objects)
     kinds = [each["kind"] for each in found.objects]
     if key == package.operator.namespace_manifest:
         if kinds != [_NAMESPACE_KIND] and not found.faults:
@@ -61,6 +64,15 @@ def _of_objects(package: Package, key: str, text: str) -> Iterator[Finding]:
     elif _NAMESPACE_KIND in kinds:
         fix = f"name a file with it as namespaceManifest in {OPERATOR_FILE}"
         yield error(_file(key), "kind", "is a Namespace, which no task may apply", fix=fix)
+
+
+def _of_removed_versions(key: str, objects: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    raised = {(one["kind"], one["apiVersion"]): raised_version(one) for one in objects}
+    for (kind, version), successor in raised.items():
+        if successor:
+            problem = f"was removed from Kubernetes; the {kind} is applied as {successor}"
+            fix = f"write {successor}"
+            yield warning(_file(key), "apiVersion", problem, value=version, fix=fix)
 
 
 def _in_rendered(reason: Reason) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from temporal_plans.domain.packages.removed_versions import raised
+from temporal_plans.domain.packages.removed_versions import raised, raised_version
 
 
 def made(version: str, kind: str, **more: Any) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def made(version: str, kind: str, **more: Any) -> dict[str, Any]:
 )
 def test_a_kind_is_raised_as_it_is(version: str, kind: str, successor: str) -> None:
     assert raised(made(version, kind, spec={"a": 1})) == made(successor, kind, spec={"a": 1})
+    assert raised_version(made(version, kind)) == successor
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,7 @@ def test_a_kind_is_raised_as_it_is(version: str, kind: str, successor: str) -> N
 )
 def test_others_stay(version: str, kind: str) -> None:
     assert raised(made(version, kind)) == made(version, kind)
+    assert raised_version(made(version, kind)) is None
 
 
 def definition(**spec: Any) -> dict[str, Any]:

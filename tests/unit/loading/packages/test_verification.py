@@ -370,6 +370,17 @@ def test_a_rendered_duplicate_is_a_warning() -> None:
     only(result, "warning", "data.a: duplicate key (line 8")
 
 
+def test_a_removed_version_is_a_warning() -> None:
+    budget = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"
+    result = verified(
+        templates={"app.yaml": f"{TEMPLATE}---\n{budget}---\n{budget}"}, rendering=True
+    )
+    text = "templates/app.yaml:: apiVersion: was removed from Kubernetes; the PodDisruptionBudget"
+    only(result, "warning", text)
+    [warning] = result.warnings
+    assert (warning.value, warning.fix) == ("policy/v1beta1", "write policy/v1")
+
+
 def test_templates_that_give_nothing_are_fine() -> None:
     for template in ("{{ if eq .Params.SIZE `4` }}\nx: {{ end }}", "---\n# only\n---\n", ""):
         second, templates = parameter("name: A"), {"app.yaml": template}
@@ -464,13 +475,18 @@ def test_styles_of_groups() -> None:
 # --- packages of others ---------------------------------------------------------------------------
 
 NEVER_DONE = "operator.yaml: tasks.not-allowed.spec.done: is not true"
+REMOVED_BUDGET = "templates/pdb.yaml: apiVersion: was removed from Kubernetes"
 EXPECTED = {
     "cowsay": [],
     "first-operator": [],
-    "kafka": [],
+    "kafka": [REMOVED_BUDGET],
     "mysql": [],
-    "rabbitmq": [NEVER_DONE],
-    "zookeeper": [NEVER_DONE],
+    "rabbitmq": [
+        NEVER_DONE,
+        "templates/role.yaml: apiVersion: was removed from Kubernetes; the Role is applied as",
+        "templates/rolebinding.yaml: apiVersion: was removed from Kubernetes; the RoleBinding is",
+    ],
+    "zookeeper": [NEVER_DONE, REMOVED_BUDGET],
 }
 
 
