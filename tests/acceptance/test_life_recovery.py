@@ -12,6 +12,7 @@ import pytest
 from acceptance.cluster import Cluster, steps
 from acceptance.life import LOOP, READY, Life, PlansError, PodVerb, living
 from temporal_plans.domain.plans.backoff import Backoff
+from temporal_plans.domain.plans.commands import Verb
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.services.recovery.policy import RecoveryPolicy
 from temporal_plans.domain.tasks.statuses import TaskState
@@ -34,6 +35,15 @@ plans:
       hello: {{strategy: parallel, pod: hello, steps: [default: [[init], [main, aside]]]}}
 """
 HELLO = ("hello-0-aside", "hello-0-main", "hello-1-aside", "hello-1-main")
+ENDING = f"""
+name: {{{{NAME}}}}
+pods:
+  hello:
+    count: 1
+    tasks:
+      main: {{goal: RUNNING, cmd: "{LOOP}", cpus: 0.1, memory: 32}}
+      job: {{goal: FINISH, cmd: "{LOOP}", cpus: 0.1, memory: 32}}
+"""
 
 
 async def test_essential_tasks_take_their_pod_along(cluster: Cluster) -> None:
@@ -66,6 +76,24 @@ async def test_essential_tasks_take_their_pod_along(cluster: Cluster) -> None:
         client = await life.client()
         with pytest.raises(PlansError, match="hello-2"):
             await client.command_pod("essential", PodVerb.RESTART, "hello-2")
+
+
+async def test_what_is_to_end_is_not_waited_for(cluster: Cluster) -> None:
+    """It is enough that it runs again in the plan that has it, or stays killed without one."""
+    restart = ("pod", "restart", "hello-0", "-s", "ending", "--wait")
+    async with living(cluster, "ending", ENDING) as life:
+        await life.deploy()
+        await life.until_running("hello-0-job", "hello-0-main")
+        said = await cluster.plan(*restart)
+        assert said.out.endswith('Pod "hello-0" runs.\n')
+        await life.until_running("hello-0-job", "hello-0-main")
+
+        await life.command(Verb.FORCE_COMPLETE, "deploy", "hello")
+        await life.until_complete()
+        said = await cluster.plan(*restart)
+        last = "Launched again only by a plan that has them: hello-0-job."
+        assert said.out.endswith(f'Pod "hello-0" runs.\n{last}\n')
+        await life.until_running("hello-0-main")
 
 
 async def test_a_task_and_a_pod_are_paused(cluster: Cluster) -> None:

