@@ -21,7 +21,7 @@ from temporalio.service import RPCError
 
 from acceptance import real_tasks
 from acceptance.clock import Clock
-from acceptance.programs import Member, Program, Said, Server, run
+from acceptance.programs import ForkedProgram, Member, Program, Said, Server, run, run_forked
 from acceptance.proxy import Proxy
 from pauses import PATIENCE, Pauses
 from temporal_plans.client.errors import PlansError
@@ -171,7 +171,9 @@ class Cluster:
     async def _run(
         self, name: str, arguments: Sequence[str], code: int | None, limit: float
     ) -> Said:
-        said = await run(PROGRAMS / name, *arguments, env=self.env, cwd=self.directory, limit=limit)
+        start = run_forked if name == "temporal-plan" else run
+        program = PROGRAMS / name
+        said = await start(program, *arguments, env=self.env, cwd=self.directory, limit=limit)
         assert code is None or said.code == code, f"not the exit code {code}:\n{said}"
         return said
 
@@ -237,6 +239,14 @@ class Cluster:
     ) -> PlanView:
         return await self.until_plan(
             plan, f"is {status}", lambda view: view.status is status, within=within
+        )
+
+    async def until_said(self, *arguments: str, texts: Sequence[str]) -> Said:
+        """Until what ``temporal-plan`` prints has all these texts."""
+        return await self.until(
+            f"{' '.join(arguments)} says {', '.join(texts)}",
+            lambda: self.plan(*arguments),
+            lambda said: all(text in said.out for text in texts),
         )
 
     async def until_alive(self, agent: str) -> None:
@@ -314,7 +324,10 @@ class Cluster:
         )
 
     def _program(self, name: str, *arguments: str) -> Program:
-        return Program(
+        # A clock needs a process that begins anew. So do workers: with another seed for the hashes
+        # of strings, a restarted one shows what the order of a set decides.
+        forked = arguments[0] == "agent" and not self._has_clocks
+        return (ForkedProgram if forked else Program)(
             PROGRAMS / "temporal-plan",
             arguments,
             env={**self.env, **self._surroundings(name.removeprefix("agent-"))},

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptance.cluster import PROGRAMS, ROOT
+from acceptance.forked import on_path
 from acceptance.programs import Said, run
 from pauses import PATIENCE, Pauses, until
 
@@ -175,6 +176,8 @@ async def run_all(markdown: str, env: Mapping[str, str], directory: Path, reason
     to_run = list(commands(markdown, reason))
     assert to_run, "the text prints no command that could be run"
     async with AsyncExitStack() as lasting:
+        programs = lasting.enter_context(tempfile.TemporaryDirectory())
+        env = on_path(env, Path(programs))
         for command in to_run:
             begun = time.monotonic()
             if command.lasts:

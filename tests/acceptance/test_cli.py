@@ -25,8 +25,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 HELLO = EXAMPLES / "hello-world"
 DEPLOY = ("deploy", str(HELLO / "svc.yml"), "--env-file", str(HELLO / "hello-world.env"))
 
-"""Seconds that something may take that should take a few."""
-
 
 @dataclass(frozen=True)
 class Started:

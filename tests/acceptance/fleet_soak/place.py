@@ -19,7 +19,7 @@ from acceptance.fleet_soak.outpost import Outpost
 from acceptance.fleet_soak.processors import processor_seconds
 from acceptance.fleet_soak.worker_program import PROGRAMS, WORKER, worker_program
 from acceptance.fleet_worker import LEDGER, settings
-from acceptance.programs import Member, Said, Server, run
+from acceptance.programs import Member, Said, Server, run_forked
 from pauses import PATIENCE, Pauses
 from temporal_plans.client.errors import PlansError, Refused
 from temporal_plans.client.plans_client import PlansClient
@@ -136,7 +136,9 @@ class Place:
     async def command(self, *arguments: str) -> Said:
         """Run ``temporal-plan``."""
         program = PROGRAMS / "temporal-plan"
-        return await run(program, *arguments, env=self.env, cwd=self.directory, limit=PATIENCE)
+        return await run_forked(
+            program, *arguments, env=self.env, cwd=self.directory, limit=PATIENCE
+        )
 
     async def apply(self, request: EnvironmentApply, begin: EnvironmentInput) -> Outcome:
         """As ``PlansClient.apply_environment``, with an input of one's own."""

@@ -13,6 +13,20 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
+
+
+class ChildProcess(Protocol):
+    """What is asked of a child process, as ``asyncio.subprocess.Process`` has it."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+    async def wait(self) -> int: ...
+
 
 # Runs between fork and exec, in an interpreter of its own: a preexec_fn would run Python in a
 # copy of a process with threads, which may deadlock. It keeps its pid when it becomes the program.
@@ -48,7 +62,7 @@ async def start_child(
         )
 
 
-async def stop_child(process: asyncio.subprocess.Process, *, grace: float) -> int:
+async def stop_child(process: ChildProcess, *, grace: float) -> int:
     """Stop a process with SIGTERM, after ``grace`` seconds with SIGKILL, and return its exit code
     (-N for signal N)."""
     for stop in (process.terminate, process.kill):

@@ -1,10 +1,9 @@
 """A program that runs beside this process, may be killed, and is started again in the same way."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from temporal_plans.worker.child_process import start_child, stop_child
+from temporal_plans.worker.child_process import ChildProcess, start_child, stop_child
 
 GRACE = 15.0
 """Seconds that a process has to end after SIGTERM."""
@@ -20,7 +19,7 @@ class ChildProgram:
         self._arguments = list(arguments)
         self._env = dict(env)
         self.log = log
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
 
     @property
     def name(self) -> str:
@@ -42,8 +41,11 @@ class ChildProgram:
     async def start(self) -> None:
         if self.alive:
             raise RuntimeError(f"{self.name} runs already")
+        self._process = await self._begin()
+
+    async def _begin(self) -> ChildProcess:
         environment = [f"{name}={value}" for name, value in self._env.items()]
-        self._process = await start_child(
+        return await start_child(
             Path("/usr/bin/env"),
             ["-i", *environment, str(self._program), *self._arguments],
             output=self.log,
