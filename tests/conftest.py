@@ -1,11 +1,13 @@
 """Options of the whole suite."""
 
 import functools
+import gc
 import os
 import signal
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from temporalio.worker import Worker
@@ -13,6 +15,7 @@ from temporalio.worker import Worker
 import properties
 
 properties.register()  # before pytest loads the one that it is told
+import_module("temporal_plans.cli")  # garbage is collected as in all processes of ours
 
 UNIT = Path(__file__).parent / "unit"
 KUBERNETES = Path(__file__).parent / "kubernetes"
@@ -59,12 +62,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kills",
         type=int,
         default=2,
-        help="moments at which each process of a package or a fleet is killed (default: 2)",
+        help="how often each process is killed in a kill test (default: 2)",
     )
     parser.addoption(
-        "--kills-seed", type=int, default=1, help="which moments, in the kill tests of spokes"
+        "--kills-seed",
+        type=int,
+        default=1,
+        help="at which moments, in the kill tests of a deploy and of a fleet",
     )
     parser.addoption("--fuzz-seed", type=int, default=1, help="which malformed inputs")
+    parser.addoption(
+        "--one-in", type=int, default=1, metavar="N", help="a sample: every Nth of the tests"
+    )
+    parser.addoption(
+        "--sample-seed", type=int, default=1, help="with which test the sample of --one-in begins"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -121,11 +133,27 @@ def _is_of_kubernetes(path: Path) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
+    _sample(config, items)
     if not config.getoption("--no-workflow-cache"):
         return
     for item in items:
         if mark := item.get_closest_marker("cached"):
             item.add_marker(pytest.mark.skip(reason=f"--no-workflow-cache: {mark.args[0]}"))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: garbage is not looked for there again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    step = cast(int, config.getoption("--one-in"))
+    start = cast(int, config.getoption("--sample-seed")) % step
+    left_out = [item for number, item in enumerate(items) if number % step != start]
+    if left_out:
+        items[:] = items[start::step]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def _turn(item: pytest.Item) -> int:

@@ -11,7 +11,7 @@ from acceptance.fleet_soak.place import Place
 from process_logs import add_logs
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def cluster() -> AsyncIterator[Cluster]:
     """One for all tests that hurt none of its processes."""
     async with running_cluster() as cluster:

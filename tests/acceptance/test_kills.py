@@ -1,9 +1,8 @@
 """``kill -9`` in the middle of a deploy: of the worker, of the Temporal server, of agents.
 
-Thirty pods are deployed, ten times something is killed and started again, and commands are given
-before and during every outage. Three such deploys, each beginning with another victim, kill each
-kind of process at ten different moments; one of them, unless TEMPORAL_PLANS_ALL_KILLS is set,
-because each takes a good minute.
+Each kind of process is killed and started again ``--kills`` times, in turn, at moments of a deploy
+that ``--kills-seed`` chooses; three pods are deployed a kill, and commands are given before and
+during every outage.
 
 The tasks watch over themselves: each locks a file of its name for as long as it lives, which only
 one process can, and says so when it can't.
@@ -11,7 +10,6 @@ one process can, and says so when it can't.
 
 import asyncio
 import json
-import os
 import random
 import time
 from collections import Counter
@@ -19,6 +17,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -27,16 +26,16 @@ from acceptance.cluster import Cluster, running_cluster, steps
 from acceptance.histories import assert_all_replays
 from temporal_plans.domain.plans.status import Status
 
-SERVICE = "thirty"
+SERVICE = "nodes"
 PLAN = f"{SERVICE}/deploy"
-PODS = 30
-KILLS = 10
+VICTIMS = ("worker", "server", "agent")
+PODS_OF_A_KILL = 3
 
 SERVICE_FILE = """
-name: thirty
+name: nodes
 pods:
   node:
-    count: 30
+    count: {{COUNT}}
     tasks:
       server:
         goal: RUNNING
@@ -73,6 +72,7 @@ class Deploy:
 
     cluster: Cluster
     evidence: Path
+    pods: int
     given: list[str] = field(default_factory=list[str])
     """the reasons of all commands that were taken"""
     began: float = field(default_factory=time.monotonic)
@@ -140,47 +140,35 @@ class Deploy:
 
 
 @pytest.fixture
-async def deploy() -> AsyncIterator[Deploy]:
+async def deploy(request: pytest.FixtureRequest) -> AsyncIterator[Deploy]:
+    kills = cast(int, request.config.getoption("--kills"))
+    pods = PODS_OF_A_KILL * len(VICTIMS) * kills
     async with running_cluster(pool="{}") as cluster:
         evidence = cluster.directory / "evidence"
         evidence.mkdir()
-        file = cluster.directory / "thirty.yml"
+        file = cluster.directory / "nodes.yml"
         file.write_text(SERVICE_FILE)
-        await cluster.plan("deploy", str(file), "-e", f"EVIDENCE={evidence}")
-        deploy = Deploy(cluster, evidence)
+        await cluster.plan("deploy", str(file), "-e", f"EVIDENCE={evidence}", "-e", f"COUNT={pods}")
+        deploy = Deploy(cluster, evidence, pods)
         deploy.allow(0)
         yield deploy
 
 
-VICTIMS = ("worker", "server", "agent")
-
-
-DEPLOYS = [
-    pytest.param(
-        first,
-        id=f"{victim}-first",
-        marks=pytest.mark.skipif(
-            first > 0 and not os.environ.get("TEMPORAL_PLANS_ALL_KILLS"),
-            reason="takes minutes; set TEMPORAL_PLANS_ALL_KILLS=1 for all three",
-        ),
-    )
-    for first, victim in enumerate(VICTIMS)
-]
-
-
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", DEPLOYS)
-async def test_nothing_is_lost_or_done_twice(deploy: Deploy, first: int) -> None:
-    chance = random.Random(first)
-    kinds = islice(cycle([*VICTIMS[first:], *VICTIMS[:first]]), KILLS)
+async def test_nothing_is_lost_or_done_twice(
+    deploy: Deploy, request: pytest.FixtureRequest
+) -> None:
+    chance = random.Random(cast(int, request.config.getoption("--kills-seed")))
+    kinds = islice(cycle(VICTIMS), deploy.pods // PODS_OF_A_KILL)
     for number, kind in enumerate(kinds):
-        before = number * PODS // KILLS
-        deploy.allow(min(before + PODS // KILLS, PODS - 1))  # the plan hears all commands
-        await deploy.until_started(before + chance.randint(1, PODS // KILLS))
+        before = number * PODS_OF_A_KILL
+        # The plan hears all commands: it is not over before them.
+        deploy.allow(min(before + PODS_OF_A_KILL, deploy.pods - 1))
+        await deploy.until_started(before + chance.randint(1, PODS_OF_A_KILL))
         victim = chance.choice(sorted(deploy.cluster.agents)) if kind == "agent" else kind
         await deploy.kill(victim, number)
-    deploy.allow(PODS)
+    deploy.allow(deploy.pods)
     await deploy.cluster.until_status(PLAN, Status.COMPLETE, within=180)
     deploy.tell("COMPLETE")
     await _check_launches(deploy)
@@ -193,12 +181,14 @@ async def _check_launches(deploy: Deploy) -> None:
     """Each task was started once for each time that its step meant to, and runs once."""
     cluster = deploy.cluster
     view = await cluster.view(PLAN)
-    names = [f"node-{i}-server" for i in range(PODS)]
+    names = [f"node-{i}-server" for i in range(deploy.pods)]
     assert {step.status for step in steps(view).values()} == {Status.COMPLETE}
 
     launches = real_tasks.launches(cluster.work_dirs)
     assert set(launches.values()) == {1}, "a task id was started twice"
-    intended = {f"node-{i}-server": steps(view)[f"node-{i}:[server]"].attempt for i in range(PODS)}
+    intended = {
+        f"node-{i}-server": steps(view)[f"node-{i}:[server]"].attempt for i in range(deploy.pods)
+    }
     assert Counter(map(real_tasks.name_of, launches)) == intended
     assert Counter(deploy.started()) == intended
     assert intended == dict.fromkeys(names, 1), "no task was lost, so none was to be started again"
@@ -214,7 +204,7 @@ async def _check_reservations(deploy: Deploy) -> None:
     cluster = deploy.cluster
     pods = await (await cluster.client()).pods(SERVICE)
     held = {pod.reservation.id for pod in pods if pod.reservation}
-    assert len(held) == PODS
+    assert len(held) == deploy.pods
     pool = await cluster.pool()
     assert {one.id for one in pool.reservations} == held
     assert not pool.waiting

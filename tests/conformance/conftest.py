@@ -33,7 +33,7 @@ BACKENDS = [
 ]
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def client() -> AsyncIterator[Client]:
     """A server with a worker as it is shipped."""
     async with DevServer() as server:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fuzz.mutations import mutated
-from properties import factor
+from properties import tries
 from temporal_plans.domain.values.refusal import SpecError
 from temporal_plans.loading.packages.folder import read_folder
 from temporal_plans.loading.packages.reader import read_files
@@ -88,10 +88,10 @@ def test_a_malformed_file_is_refused_with_reasons(
 ) -> None:
     document, random = _document(path), Random(path.name)
     refused = 0
-    for _ in range(TRIES * factor()):
+    for _ in range(tries(TRIES)):
         text = yaml.safe_dump(mutated(document, random))
         refused += _refusals(load, text) > 0
-    assert refused > TRIES // 4
+    assert refused > tries(TRIES) // 4
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_malformed_file_is_refused_with_reasons(
 def test_garbled_text_is_refused_with_reasons(path: Path) -> None:
     text, random = path.read_text(encoding="utf-8"), Random(path.name)
     load = PARTS.get(path, load_plan_text if path in PLANS else load_service)
-    for _ in range(TRIES * factor()):
+    for _ in range(tries(TRIES)):
         _refusals(load, garbled(text, random))
 
 
@@ -116,6 +116,6 @@ def garbled(text: str, random: Random) -> str:
 
 def test_env_files() -> None:
     random = Random(1)
-    for _ in range(20 * TRIES * factor()):
+    for _ in range(tries(20 * TRIES)):
         text = garbled("A=1\nB='x y'\nexport C=\"d\"\n# comment\n", random)
         _refusals(parse_env_file, text)

@@ -12,7 +12,7 @@ import yaml
 
 from fuzz.mutations import mutated
 from fuzz.test_files import garbled
-from properties import factor
+from properties import tries
 from temporal_plans.domain.fleets.decide import decide
 from temporal_plans.domain.fleets.entity_graph import entity_graph
 from temporal_plans.domain.fleets.explanation import explained
@@ -54,17 +54,17 @@ def test_malformed_documents_are_refused_with_reasons(path: Path) -> None:
     documents: list[Any] = list(yaml.load_all(text, yaml.CSafeLoader))
     documents = json.loads(json.dumps(documents, default=str))
     refused = 0
-    for _ in range(TRIES * factor()):
+    for _ in range(tries(TRIES)):
         index = random.randrange(len(documents))
         changed = [*documents[:index], mutated(documents[index], random), *documents[index + 1 :]]
         refused += refusals(yaml.safe_dump_all(changed)) > 0
-    assert refused > TRIES // 5
+    assert refused > tries(TRIES) // 5
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_garbled_documents_are_refused_with_reasons(path: Path) -> None:
     text, random = path.read_text(encoding="utf-8"), Random(path.name)
-    for _ in range(5 * factor()):
+    for _ in range(tries(5)):
         refusals(garbled(text, random))
 
 

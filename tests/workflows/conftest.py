@@ -22,7 +22,7 @@ from workflows.service_kit import Listener
 from workflows.service_programs import ServiceKit, service_double
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def env() -> AsyncIterator[WorkflowEnvironment]:
     """The server, with the settings of our own dev server."""
     flags = [
@@ -41,7 +41,7 @@ async def env() -> AsyncIterator[WorkflowEnvironment]:
     time.sleep(0.3)  # a process that exits right after may crash in the SDK's native threads
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def clocks() -> AsyncIterator[WorkflowEnvironment]:
     """A server whose workflows have clocks that can be moved on."""
     settings = {**DYNAMIC_CONFIG, "frontend.WorkflowTimeSkippingEnabled": "true"}

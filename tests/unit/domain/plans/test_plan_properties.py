@@ -339,8 +339,8 @@ class Engine:
     def report(self, place: Place, task_id: str, what: TaskState) -> None:
         self.clock += 1
         known = self.state(place)
-        if not self.needs_lease(place):
-            return  # nothing of the step is at work that could hear it
+        if not self.holds_lease(place):
+            return  # nothing of the step is at work that could hear it: its phase asks for it again
         name = task_id.split("-")[0]
         report = TaskStatus(task_id=task_id, name=name, state=what, sequence=self.clock, at=NOW)
         state = reported(known, report, self.backoff, NOW)
@@ -551,6 +551,25 @@ def test_a_prepared_step_returns_its_lease_when_its_phase_loses_permission() -> 
     engine.tell(0, Verb.CONTINUE, "phase-0")
     assert (engine.workable(), engine.leases) == ([(0, 0, 0)], LeaseState())
     finish(engine)
+
+
+def test_a_step_that_waits_for_its_pod_hears_nothing_of_its_former_launch() -> None:
+    """Its task was gone with its agent while its phase was interrupted, and is back when another
+    step has the pod: the service keeps such a task's status, and no workflow of the step runs."""
+    steps = tuple(
+        StepSpec(name=name, work=PodWork(pod="web", index=0, tasks=("a",))) for name in ("b", "a")
+    )
+    phase = PhaseSpec(name="phase", strategy=StrategySpec(name="parallel"), steps=steps)
+    engine = Engine([PlanSpec(name="deploy", phases=(phase,))])
+    assert engine.begin((0, 0, 1))
+    [(_, launch)] = engine.launches
+    engine.tell(0, Verb.INTERRUPT, "phase")
+    engine.report((0, 0, 1), launch, TaskState.GONE_BY_OPERATOR)
+    engine.tell(0, Verb.CONTINUE, "phase")
+    assert engine.begin((0, 0, 0))
+    engine.report((0, 0, 1), launch, TaskState.RUNNING)
+    check(engine)
+    assert engine.state((0, 0, 1)).status is Status.PENDING
 
 
 def finish(engine: Engine) -> None:
