@@ -12,6 +12,9 @@ PATIENCE = 55.0
 for a machine that is several times slower, and less than the minute after which services and pools
 look by themselves, which would hide that something was lost."""
 
+LONG_PATIENCE = 150.0
+"""The same for what keeps the processor at work for seconds when all is well."""
+
 
 class Pauses:
     """``await pauses.pause()`` in a loop that has a deadline of its own. Times are in seconds."""

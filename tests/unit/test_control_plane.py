@@ -164,4 +164,6 @@ def test_without_a_control_plane_the_ring(
     assert ended.returncode == code, ended.stdout
     assert said in ended.stdout
     assert "make control-plane" in ended.stdout
-    assert ended.stdout.count("SKIPPED") == (not ci), "one line for all tests"
+    lines = [line for line in ended.stdout.splitlines() if "SKIPPED" in line]
+    others = [line for line in lines if "the corpus is not here" not in line]
+    assert len(others) == (not ci), "one line for all tests"

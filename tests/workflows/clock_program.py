@@ -75,3 +75,33 @@ class Doorbell:
     @workflow.query
     def rings(self) -> int:
         return self._rings
+
+
+@workflow.defn
+class Ledger:
+    """Is closed when its history is long; whether its bell rang before decides how. Knocks are
+    refused."""
+
+    def __init__(self) -> None:
+        self._rung = False
+
+    @workflow.run
+    async def run(self) -> bool:
+        bell = asyncio.create_task(self._ring())
+        await workflow.wait_condition(lambda: workflow.info().get_current_history_length() > 6)
+        if not self._rung:
+            await workflow.sleep(timedelta(milliseconds=10))
+        await bell
+        return self._rung
+
+    async def _ring(self) -> None:
+        await workflow.sleep(timedelta(seconds=1))
+        self._rung = True
+
+    @workflow.update
+    def knock(self) -> None:
+        """Nobody hears it."""
+
+    @knock.validator
+    def _refuse_knock(self) -> None:
+        raise ValueError("nobody is there")

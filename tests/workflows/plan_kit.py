@@ -131,8 +131,8 @@ class Run:
     async def until_status(self, status: Status) -> PlanView:
         return await self.until(lambda view: view.status is status)
 
-    async def result(self) -> PlanResult:
-        return await asyncio.wait_for(self.handle.result(), PATIENCE)
+    async def result(self, *, patience: float = PATIENCE) -> PlanResult:
+        return await asyncio.wait_for(self.handle.result(), patience)
 
 
 def statuses(view: PlanView, phase: int = 0) -> list[str]:

@@ -1,6 +1,8 @@
 """An environment with 2,000 entities: what it decides, sends and keeps is bounded."""
 
+import json
 import time
+from copy import deepcopy
 from typing import Any
 
 from temporalio.api.common.v1 import Payloads
@@ -8,7 +10,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHandle
 from temporalio.worker import Replayer
 
-from pauses import until
+from pauses import LONG_PATIENCE, until
 from temporal_plans.domain.fleets.decisions import Outcome
 from temporal_plans.domain.fleets.entities import Health
 from temporal_plans.domain.values.compressed import PAYLOAD_LIMIT
@@ -27,9 +29,10 @@ from workflows.plan_kit import Kit
 SIZE = 2_000
 FOLLOWERS = 10
 """Entities that follow the channel of the releases; the others follow one without any."""
-REPLAY_LIMIT = 1.0
-"""Seconds of CPU time that a replay of the newest run may take."""
-PATIENCE = 150.0
+REPLAY_LIMIT = 40.0
+"""CPU time that a replay of the first run may take, in copies of its document: a machine that is
+slow at the one is slow at the other. On two quiet cores it takes 20 of 16 ms."""
+COPIES = 4
 
 
 def document(product: Product) -> dict[str, Any]:
@@ -46,6 +49,11 @@ def document(product: Product) -> dict[str, Any]:
         }
 
     return {"entities": {f"entity-{number:04}": entity(number) for number in range(SIZE)}}
+
+
+def copied(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy, made as what a workflow keeps is made: read, copied, written."""
+    return deepcopy(json.loads(json.dumps(document)))
 
 
 def outcomes(status: EnvironmentStatus) -> dict[str, int]:
@@ -91,10 +99,10 @@ async def test_two_thousand_entities(own_plans: Kit) -> None:
     async def status() -> dict[str, int]:
         return outcomes(await environment.status())
 
-    await until(status, lambda found: found == {"CHANNEL_EMPTY": SIZE}, patience=PATIENCE)
+    await until(status, lambda found: found == {"CHANNEL_EMPTY": SIZE}, patience=LONG_PATIENCE)
     await product.publish("1.0.0", plan_files(product.name, "install"))
     wanted = {"CHANNEL_EMPTY": SIZE - FOLLOWERS, "UP_TO_DATE": FOLLOWERS}
-    await until(status, lambda found: found == wanted, patience=PATIENCE)
+    await until(status, lambda found: found == wanted, patience=LONG_PATIENCE)
 
     handle = own_plans.client.get_workflow_handle(environment.id)
     before = await events(handle)
@@ -116,7 +124,7 @@ async def _health(environment: Environment, number: int, health: Health) -> None
     await environment.update("report", ReportFacts(entities=facts))
 
 
-async def test_a_long_life_with_two_thousand_entities_is_replayed_in_a_second(
+async def test_a_long_life_with_two_thousand_entities_is_replayed_fast(
     own_plans: Kit,
 ) -> None:
     product, environment = new_product(own_plans), new_environment(own_plans)
@@ -125,7 +133,7 @@ async def test_a_long_life_with_two_thousand_entities_is_replayed_in_a_second(
     async def decided() -> bool:
         return outcomes(await environment.status()) == {"CHANNEL_EMPTY": SIZE}
 
-    await until(decided, patience=PATIENCE)
+    await until(decided, patience=LONG_PATIENCE)
     handle = own_plans.client.get_workflow_handle(environment.id)
     first = (await handle.describe()).run_id
     number = 0
@@ -137,12 +145,17 @@ async def test_a_long_life_with_two_thousand_entities_is_replayed_in_a_second(
     history = await run.fetch_history()
     # Without it two seconds without the processor, beside other tests, are taken for a deadlock.
     replayer = Replayer(workflows=[], plugins=[PlansPlugin()], debug_mode=True)
-    taken: list[float] = []
+    replays: list[float] = []
+    copies: list[float] = []
     for _ in range(4):  # the first time imports, too; other threads may be at work beside one
         start = time.process_time()
         await replayer.replay_workflow(history)
-        taken.append(time.process_time() - start)
-    assert min(taken) < REPLAY_LIMIT
+        replayed = time.process_time()
+        for _ in range(COPIES):
+            copied(document(product))
+        replays.append(replayed - start)
+        copies.append((time.process_time() - replayed) / COPIES)
+    assert min(replays) / min(copies) < REPLAY_LIMIT
     assert largest_payload(list(history.events)) < PAYLOAD_LIMIT
     second = await events(own_plans.client.get_workflow_handle(environment.id))
     assert decisions(second) == 0, "the next run goes on from the answers of the last"

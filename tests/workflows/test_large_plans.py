@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError
 
+from pauses import LONG_PATIENCE
 from temporal_plans.domain.plans.commands import Result, Verb
 from temporal_plans.domain.plans.explain import EXPLAINED_LIMIT
 from temporal_plans.domain.plans.plan import STEPS_LIMIT
@@ -33,7 +34,7 @@ async def test_a_plan_of_20000_steps(plans: Kit) -> None:
     assert explained.explanations[-1].text.startswith(f"{STEPS // 10 - EXPLAINED_LIMIT} more")
     assert (await run.update(Verb.FORCE_COMPLETE, "phase-9")).result is Result.DONE
     assert (await run.update(Verb.CONTINUE)).result is Result.DONE
-    result = await run.result()
+    result = await run.result(patience=LONG_PATIENCE)
     assert result.status is Status.COMPLETE
     assert sum(len(phase.steps) for phase in result.view.phases) == STEPS
     assert all(step.forced for step in result.view.phases[9].steps)
@@ -44,7 +45,7 @@ async def test_a_plan_of_20000_steps(plans: Kit) -> None:
 async def test_a_phase_of_many_steps_that_take_no_time(plans: Kit) -> None:
     """It carries them out in several activations, for one has a few seconds."""
     run = await plans.start(many(1, 5000))
-    assert (await run.result()).status is Status.COMPLETE
+    assert (await run.result(patience=LONG_PATIENCE)).status is Status.COMPLETE
 
 
 async def test_a_plan_of_too_many_steps_is_refused_with_the_number_that_can(plans: Kit) -> None:
