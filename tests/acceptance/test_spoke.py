@@ -13,7 +13,7 @@ from acceptance.programs import Program, Said, run
 from acceptance.proxy import Proxy
 from pauses import PATIENCE
 from temporal_plans.domain.plans.status import Status
-from temporal_plans.messages.fleets.environment_views import EnvironmentStatus, StatusRow
+from temporal_plans.messages.fleets.environment_views import StatusRow
 from temporal_plans.messages.fleets.plans import PlanRow, PlanRows, PlansQuery
 
 DOCUMENTS = """
@@ -90,10 +90,7 @@ class Places:
         await self.hub.plan("fleet", "publish", self.product, version, "-f", str(path))
 
     async def row(self) -> StatusRow:
-        fleet = await (await self.hub.client()).fleet()
-        status = fleet[self.environment]
-        assert isinstance(status, EnvironmentStatus)
-        return status.rows[0]
+        return (await (await self.hub.client()).environment(self.environment)).rows[0]
 
     async def until_at(self, version: str) -> None:
         await self.hub.until(
@@ -212,7 +209,7 @@ async def test_a_plan_that_ends_while_its_spoke_is_cut_off_is_reported_later(
         spoke = at.spoke("one")
         await spoke.start()
         try:
-            await at.publish("1.0.0", "3s")
+            await at.publish("1.0.0", "15s")  # the network is cut before it ends
             await at.until_running(1)
             at.network.cut()
             row = await at.until_plan_status("UNKNOWN")

@@ -67,14 +67,10 @@ class Entity:
         return list((await self.environment.query("plans", PlanRows, query)).rows)
 
     async def until(self, condition: Callable[[StatusRow], bool]) -> StatusRow:
-        async def reached() -> bool:
-            return condition(await self.row())
-
         try:
-            await until(reached)
+            return await until(self.row, condition)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{await self._story()}") from None
-        return await self.row()
 
     async def _story(self) -> str:
         status, log = await self.environment.status(), await self.environment.log()
@@ -96,11 +92,7 @@ class Entity:
         def found(rows: list[PlanRow]) -> list[PlanRow]:
             return [one for one in rows if one.status == status and number in (0, one.number)]
 
-        async def reached() -> bool:
-            return bool(found(await self.plans()))
-
-        await until(reached)
-        return found(await self.plans())[0]
+        return found(await until(self.plans, found))[0]
 
 
 @dataclass
@@ -179,6 +171,11 @@ def entities(product: Product, *names: str, **more: Any) -> dict[str, Any]:
     """Entities of the kind plan, with a configuration for every version up to 2.0.0."""
     one: dict[str, Any] = {"product": product.name, "kind": "plan", "config": {"1.0.0": {}}, **more}
     return {"entities": dict.fromkeys(names or ("web",), one)}
+
+
+async def run_count(kit: Kit, workflow_id: str) -> int:
+    """How many runs of a workflow are listed, which a new one may take a moment to be."""
+    return (await kit.client.count_workflows(f"WorkflowId = '{workflow_id}'")).count
 
 
 def new_product(kit: Kit) -> Product:

@@ -24,7 +24,14 @@ from temporal_plans.messages.fleets.products import RecallRelease
 from temporal_plans.messages.fleets.reports import EntityFacts, ReportFacts
 from temporal_plans.messages.fleets.requests import DeleteRequest
 from temporal_plans.messages.fleets.stops import OverrideWindows, Suppress
-from workflows.fleet_kit import Environment, Product, entities, new_environment, new_product
+from workflows.fleet_kit import (
+    Environment,
+    Product,
+    entities,
+    new_environment,
+    new_product,
+    run_count,
+)
 from workflows.plan_kit import Kit, kit
 from workflows.test_fleets import installed, refused
 
@@ -218,8 +225,7 @@ async def test_requests_outlive_continue_as_new_and_expire(
         for number in range(8):
             facts = {"web": EntityFacts(health_message=str(number))}
             await environment.update("report", ReportFacts(entities=facts))
-        runs = plans.client.list_workflows(f"WorkflowId = '{environment.id}'")
-        assert len([run async for run in runs]) > 1
+        await until(lambda: run_count(plans, environment.id), lambda count: count > 1)
         handle = clocks.client.get_workflow_handle(environment.id)
         await clocks.fast_forward(handle, timedelta(days=2) - timedelta(minutes=1))
         [one] = await requests(environment)

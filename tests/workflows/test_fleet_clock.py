@@ -175,10 +175,12 @@ async def test_t165_a_ramp_spreads_the_upgrades_over_its_time(kit: Kit) -> None:
 
 
 async def test_t169_a_ramp_stands_still_while_the_window_is_closed(kit: Kit) -> None:
-    one = beginning(kit)
-    start = minute(one.start)
+    start = minute(datetime.now(UTC))
     closing, opening = start + HOUR, start + 3 * HOUR
     ramp = Ramp(channel="stable", version="1.1.0", started_at=start, duration=2 * HOUR, entities=4)
+    one = beginning(kit)
+    while not 0.1 < first_share(one, ramp) < 0.9:  # minutes before the window closes
+        one = beginning(kit)
     await one.product.publish("1.1.0")
     await one.product.apply(
         maintenance_window=schedule((start, closing), (opening, opening + 4 * HOUR)), ramps=(ramp,)

@@ -1,7 +1,7 @@
 """Environments and products on a real server: what is published is installed."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,10 +10,15 @@ from temporalio.client import WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
 from acceptance.fleet_soak.recorded import Recorded
-from pauses import until
+from pauses import PATIENCE, until
 from temporal_plans.activities.fleets.kinds.record import EntityChange, EntityKind, KindPlan
-from temporal_plans.client.errors import NotFound, Refused
-from temporal_plans.client.temporal.workflow_errors import WorkflowIsEnding
+from temporal_plans.activities.mechanics.shared_calls import SharedCalls
+from temporal_plans.client.errors import Refused
+from temporal_plans.client.temporal.workflow_errors import (
+    NoSuchWorkflow,
+    WorkflowIsClosed,
+    WorkflowIsEnding,
+)
 from temporal_plans.domain.fleets.entities import Health
 from temporal_plans.domain.fleets.environment import Connection, EnvironmentFacts
 from temporal_plans.domain.fleets.plans import CommandType, EndStatus
@@ -22,7 +27,7 @@ from temporal_plans.domain.kinds.activity import ActivityWork
 from temporal_plans.domain.plans.commands import Result
 from temporal_plans.domain.plans.plan import PhaseSpec, StepSpec
 from temporal_plans.domain.values.refusal import Refusal
-from temporal_plans.messages.fleets.catalogues import Announcement
+from temporal_plans.messages.fleets.catalogues import Announcement, Catalogue
 from temporal_plans.messages.fleets.commands import CancelPlans, FleetCommand, ResolvePlan
 from temporal_plans.messages.fleets.names import fleet_plan_id
 from temporal_plans.messages.fleets.payloads import ReleasePayload
@@ -43,6 +48,7 @@ from workflows.fleet_kit import (
     new_environment,
     new_product,
     plan_files,
+    run_count,
 )
 from workflows.plan_kit import Kit, kit
 
@@ -128,29 +134,36 @@ async def test_a_recalled_release_is_rolled_off_and_stays_off_until_reverted(pla
 
 async def test_a_suppression_stops_plans_until_it_is_over(plans: Kit) -> None:
     product, environment = await installed(plans, "1.0.0")
-    await environment.update("suppress", Suppress(duration=timedelta(seconds=2), by="eve"))
+    await environment.update("suppress", Suppress(id="long", by="eve"))
     await product.publish("1.1.0")
     row = await environment.entity().until_code("SUPPRESSED")
     assert row.standing.target == "1.1.0"
     decision = await environment.entity().explain()
     assert [one.id for one in decision.constraints if one.state == "FAILED"] == ["K15"]
+    end = datetime.now(UTC) + timedelta(seconds=2)
+    await environment.update("suppress", Suppress(id="short", end=end, by="eve"))
+    await environment.update("unsuppress", Unsuppress(id="long", by="eve"))
     await environment.entity().until_at("1.1.0")  # nobody does anything
+    [upgrade, _] = await environment.entity().plans()
+    assert upgrade.issued_at is not None
+    assert upgrade.issued_at >= end
 
 
 async def test_it_waits_in_peace_for_a_catalogue_while_the_time_of_a_decision_passes(
     plans: Kit,
 ) -> None:
     product, environment = await installed(plans, "1.0.0")
-    await environment.update("suppress", Suppress(duration=timedelta(seconds=1), by="eve"))
-    await product.publish("1.1.0")
-    await environment.entity().until_code("SUPPRESSED")
-    wakeup = (await environment.status()).next_wakeup
-    assert wakeup is not None
     silent = new_product(plans)
     begun = ProductInput(name=silent.name)
     held = await plans.client.start_workflow(
         "Product", begun, id=silent.id, task_queue=f"no worker of {silent.name}"
     )
+    await environment.update("suppress", Suppress(by="eve"))
+    await product.publish("1.1.0")
+    await environment.entity().until_code("SUPPRESSED")
+    wakeup = datetime.now(UTC) + timedelta(seconds=2)
+    await environment.update("suppress", Suppress(id="short", end=wakeup, by="eve"))
+    assert (await environment.status()).next_wakeup in (wakeup, None)  # None: it is over
     other = {"other": entities(silent)["entities"]["web"]}
     await environment.apply({"entities": {**entities(product)["entities"], **other}})
     await until(lambda: _past(wakeup))
@@ -185,11 +198,7 @@ async def test_a_cancelled_plan_ends_and_the_entity_is_left_alone(plans: Kit) ->
     held = f"{product.name} 1.1.0 upgrade"
     plans.recorder.gates[held] = asyncio.Event()
     await product.publish("1.1.0")
-
-    async def begun() -> bool:
-        return held in plans.recorder.begun
-
-    await until(begun)
+    await until(lambda: has_begun(plans, held))
     request = CancelPlans(entity="web", suppress=timedelta(minutes=30), by="eve", reason="no")
     await environment.update("cancel", request)
     await environment.entity().until(lambda row: row.plan_status == "CANCELLING")
@@ -210,11 +219,16 @@ async def test_a_cancel_says_what_it_suppresses_and_without_plans_suppresses_not
     held = f"{product.name} 1.1.0 upgrade"
     plans.recorder.gates[held] = asyncio.Event()
     await product.publish("1.1.0")
-    await environment.entity().until(lambda row: bool(row.plan_status))
+    await until(lambda: has_begun(plans, held))
     done = await environment.update("cancel", CancelPlans(suppress=timedelta(minutes=30)))
     assert f"asked to end: web; suppression cancelled-1 of all of {environment.name}" in str(done)
     plans.recorder.gates[held].set()
     await environment.entity().until_plan("CANCELLED")
+
+
+async def has_begun(plans: Kit, work: str) -> bool:
+    """Whether a step executes an activity."""
+    return work in plans.recorder.begun
 
 
 async def test_answers_name_what_has_no_effect(plans: Kit) -> None:
@@ -247,13 +261,9 @@ async def test_nothing_is_known_of_a_terminated_plan_until_somebody_says(own_pla
     await product.publish("1.1.0")
     web = environment.entity()
     running = await web.until_plan("RUNNING")
-
-    async def begun() -> bool:
-        return held in own_plans.recorder.begun
-
-    await until(begun)
-    own_plans.recorder.gates[held].set()
+    await until(lambda: has_begun(own_plans, held))
     await own_plans.client.get_workflow_handle(running.plan_id).terminate()
+    own_plans.recorder.gates[held].set()
     await web.until(lambda row: row.plan_status == "UNKNOWN")
     answer = ResolvePlan(entity="web", outcome=EndStatus.SUCCEEDED, by="eve", reason="I looked")
     await environment.update("resolve", answer)
@@ -364,8 +374,7 @@ async def test_it_continues_as_new_in_the_middle_and_loses_nothing(plans: Kit) -
         await environment.update("unsuppress", Unsuppress(id=f"s{minor}"))
     for name in ("a", "b", "c"):
         await environment.entity(name).until_at("1.3.0")
-    runs = plans.client.list_workflows(f"WorkflowId = '{environment.id}'")
-    assert len([run async for run in runs]) > 1
+    await until(lambda: run_count(plans, environment.id), lambda count: count > 1)
     recorded = Recorded()
     await recorded.read(plans.client, environment.name)
     assert not recorded.faults
@@ -395,8 +404,10 @@ async def test_a_deleted_environment_ends_and_its_product_may_go(plans: Kit) -> 
     product, environment = await installed(plans, "1.0.0")
     why = await refused(product.update("delete", DeleteRequest()))
     assert environment.name in str(why)
-    assert (await environment.update("delete", DeleteRequest(by="eve"))).result is Result.DONE
-    await plans.client.get_workflow_handle(environment.id).result()
+    request = DeleteRequest(by="eve")
+    assert (
+        await environment.client.ask_environment(environment.name, request)
+    ).result is Result.DONE
     assert (await product.update("delete", DeleteRequest(by="eve"))).result is Result.DONE
     assert fleet_plan_id(environment.name, "web", 1).startswith(environment.id)
 
@@ -527,6 +538,41 @@ async def test_an_announcement_of_a_product_that_is_gone_is_asked_about_twice(pl
     assert await _fetches(handle) - before <= 4
 
 
+async def test_an_announcement_behind_one_of_others_is_heard_while_it_asks(
+    plans: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is on its way when the product has its next revision."""
+    product, environment = await installed(plans, "1.0.0")
+    answered, gate = asyncio.Event(), asyncio.Event()
+    ask: Callable[..., Awaitable[Any]] = SharedCalls[Any].ask
+
+    async def ask_slowly(calls: SharedCalls[Any], key: str, call: Any) -> Any:
+        answer: Any = await ask(calls, key, call)
+        if key == product.name:
+            answered.set()
+            await gate.wait()
+        return answer
+
+    monkeypatch.setattr(SharedCalls, "ask", ask_slowly)
+    handle = plans.client.get_workflow_handle(environment.id)
+    before = await _announcements(handle)
+    await handle.signal("announced", Announcement(product=product.name, revision=50))
+    await asyncio.wait_for(answered.wait(), PATIENCE)
+    await product.publish("1.1.0")
+    await until(lambda: _announcements(handle), lambda found: found == before + 2)
+    gate.set()
+    await environment.entity().until_at("1.1.0")
+
+
+async def _announcements(handle: WorkflowHandle[Any, Any]) -> int:
+    """How many an environment has heard."""
+    history = await handle.fetch_history()
+    return sum(
+        one.workflow_execution_signaled_event_attributes.signal_name == "announced"
+        for one in history.events
+    )
+
+
 async def _fetches(handle: WorkflowHandle[Any, Any]) -> int:
     """How often an environment has asked for a catalogue."""
     history = await handle.fetch_history()
@@ -539,9 +585,14 @@ async def _fetches(handle: WorkflowHandle[Any, Any]) -> int:
 async def test_a_product_that_announces_its_end_takes_no_more_followers(plans: Kit) -> None:
     """Such a follower would hear of nothing any more, nor of the end."""
     product, _ = await installed(plans, "1.0.0")
+    before = await product.query("catalogue", Catalogue)
     await product.update("delete", DeleteRequest(force=True, by="eve"))
-    with pytest.raises((WorkflowIsEnding, NotFound)):
+    try:
         await product.update("follow", FollowProduct(environment="late"))
+    except (WorkflowIsEnding, WorkflowIsClosed, NoSuchWorkflow):
+        return
+    # Its environment has asked for it meanwhile: it has begun again.
+    assert (await product.query("catalogue", Catalogue)).life != before.life
 
 
 async def test_developers_register_kinds_of_entities(env: WorkflowEnvironment) -> None:

@@ -41,6 +41,8 @@ pytestmark = [
 
 BATCH = 20
 SETTLED_WITHIN = 60.0
+ANSWERS = (WorkflowUpdateFailedError, WorkflowQueryFailedError, RPCError, TimeoutError)
+"""What a door may say to a mutation. Whether the workflow is wedged is seen afterwards."""
 """Seconds in which the workflow tasks of a batch are completed, on a busy machine."""
 
 LONG_LIVED = {"Content", "Environment", "Plan", "Pool", "Product", "Service", "Spoke"}
@@ -91,7 +93,7 @@ class Sender:
         """Send a mutation through the door. A refusal is as good as an answer."""
         input = mutated(self.random.choice(valid(door)), self.random)
         self.note(handle.id, door, input)
-        with suppress(WorkflowUpdateFailedError, WorkflowQueryFailedError, RPCError):
+        with suppress(*ANSWERS):
             async with asyncio.timeout(SETTLED_WITHIN):
                 match door.kind:
                     case "signal":

@@ -53,6 +53,7 @@ class Killed:
         await self.member.kill()
 
     async def mend(self) -> None:
+        await self.member.kill()  # its end may not have been awaited
         await self.member.start()
 
 

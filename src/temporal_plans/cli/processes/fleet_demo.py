@@ -24,8 +24,9 @@ from temporal_plans.domain.values.failure import UserFacingError
 
 @dataclass(frozen=True)
 class FleetDemo:
-    """``state_dir`` is the folder of all files, which stays with ``keep``. ``timeout`` is for each
-    chapter. ``run`` executes a command line of ``temporal-plan`` and returns its exit code."""
+    """``state_dir`` is the folder of all files, which stays with ``keep``. ``timeout`` is for the
+    start, and for each chapter. ``run`` executes a command line of ``temporal-plan`` and returns
+    its exit code."""
 
     state_dir: Path
     timeout: timedelta
@@ -56,7 +57,7 @@ async def _played(settings: FleetDemo) -> int:
         "Starting a hub and the spokes of the environments north and south, with a Temporal "
         "server each ..."
     )
-    async with running_places(settings.state_dir, ENVIRONMENTS) as places:
+    async with running_places(settings.state_dir, ENVIRONMENTS, settings.timeout) as places:
         print_lines(_place_lines(places))
         with (
             as_file(files("temporal_plans.cli") / "demo_fleet") as documents,

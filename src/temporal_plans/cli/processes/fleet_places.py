@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 from temporalio.api.enums.v1 import TaskQueueType
@@ -28,7 +29,6 @@ _AGENT = (
     *("--cpus", "1", "--memory", "512", "--disk", "512", "--kill-tasks-on-exit"),
     *("--rlimits", "lower"),  # a laptop may allow less than production
 )
-_READY_TIMEOUT = 60.0  # seconds
 
 
 @dataclass
@@ -126,15 +126,15 @@ class FleetPlaces:
     def all(self) -> list[Place]:
         return [self.hub, *self.spokes.values()]
 
-    async def start(self) -> None:
+    async def start(self, timeout: timedelta) -> None:
         """Start all, and wait until the workers work. A spoke waits by itself for the document of
         its environment. Raises DevServerError, NotReady, and PlansError for a process that ends."""
         await asyncio.gather(*(place.start() for place in self.all))
         try:
-            async with asyncio.timeout(_READY_TIMEOUT):
+            async with asyncio.timeout(timeout.total_seconds()):
                 await while_running(self._until_served(), self.ended())
         except TimeoutError:
-            raise NotReady(f"the workers did not work in {_READY_TIMEOUT:g} s") from None
+            raise NotReady(f"the workers did not work in {timeout.total_seconds():g} s") from None
 
     async def _until_served(self) -> None:
         await asyncio.gather(*(place.until_served() for place in self.all))
@@ -158,15 +158,16 @@ class FleetPlaces:
 
 @asynccontextmanager
 async def running_places(
-    directory: Path, environments: Sequence[str]
+    directory: Path, environments: Sequence[str], timeout: timedelta
 ) -> AsyncGenerator[FleetPlaces]:
     """Run a hub, and a spoke for each environment, below a folder; all has ended afterwards.
+    ``timeout`` is for their start.
 
-    Raises DevServerError.
+    Raises DevServerError, NotReady, and PlansError for a process that ends.
     """
     places = FleetPlaces.in_folder(directory, environments)
     try:
-        await places.start()
+        await places.start(timeout)
         yield places
     finally:
         await places.stop()

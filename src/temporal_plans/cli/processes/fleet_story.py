@@ -28,7 +28,7 @@ PRODUCTS = ("shop:database", "shop:web", "shop:mail")
 CHAPTERS = 7
 
 _POLL_INTERVAL = 0.3  # seconds
-_OPENS_IN = timedelta(seconds=4)
+_OPENS_IN = timedelta(seconds=8)
 """From the request until the window opens: enough to see that it is awaited."""
 
 

@@ -1,5 +1,7 @@
 """The base of the groups of verbs, which ``client.plans_client.PlansClient`` combines."""
 
+import asyncio
+from datetime import timedelta
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -25,6 +27,8 @@ from temporal_plans.messages.plans import CommandLog
 
 LIST_LIMIT = 1000
 """Workflows in one list."""
+
+_END_POLL_INTERVAL = 0.2  # seconds
 
 RUNNING = "ExecutionStatus = 'Running'"
 
@@ -61,6 +65,19 @@ class Verbs:
                 f"service {service} is a package: it has no pods",
                 fix=f"see its objects with `temporal plan objects -s {service}`",
             )
+
+    async def _has_ended(self, workflow_id: str, timeout: timedelta) -> bool:
+        """Wait until a workflow has ended, and return whether it did within ``timeout``."""
+        deadline = asyncio.get_running_loop().time() + timeout.total_seconds()
+        while True:
+            try:
+                if (await self._gateway.describe(workflow_id)).ended is not None:
+                    return True
+            except NoSuchWorkflow:
+                return True
+            if asyncio.get_running_loop().time() >= deadline:
+                return False
+            await asyncio.sleep(_END_POLL_INTERVAL)
 
     async def _query_service(
         self, name: str, query: str, result: type[Model], argument: BaseModel | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -94,6 +94,9 @@ _ENDING_SECONDS = 1.0
 """How often, and after which pause, one that is being deleted is asked again."""
 
 
+_LEAVES_WITHIN = timedelta(seconds=10)
+
+
 class FleetVerbs(Verbs):
     """The verbs for fleets. They raise Refused: with ``not-found`` for an environment or a product
     that there is not, else with its reason."""
@@ -114,9 +117,15 @@ class FleetVerbs(Verbs):
         return await self._start("Environment", environment_id(name), input, "apply", request)
 
     async def ask_environment(self, name: str, request: EnvironmentRequest) -> Outcome:
-        """Give a request to an environment: suppress, cancel, resolve and so on."""
+        """Give a request to an environment: suppress, cancel, resolve and so on. One that is
+        deleted has left its products at the end, unless one does not answer."""
+        from temporal_plans.messages.fleets.names import environment_id
+
         update = _UPDATES[type(request).__name__]
-        return await self._update_fleet("environment", name, update, request)
+        outcome = await self._update_fleet("environment", name, update, request)
+        if update == "delete":
+            await self._has_ended(environment_id(name), _LEAVES_WITHIN)
+        return outcome
 
     async def environment(self, name: str) -> EnvironmentStatus:
         """Return all entities of an environment with what holds them back."""
@@ -126,7 +135,7 @@ class FleetVerbs(Verbs):
 
     async def fleet(self, *names: str) -> dict[str, EnvironmentStatus | PlansError]:
         """Return the status of some environments, or of all: by name, or for each that does not
-        answer its error."""
+        answer its error. Of all, those that have just ended are still listed, and left out."""
 
         async def answered(name: str) -> EnvironmentStatus | PlansError:
             try:
@@ -135,7 +144,8 @@ class FleetVerbs(Verbs):
                 return error
 
         wanted = names or await self.environments()
-        return dict(zip(wanted, await gather_bounded(map(answered, wanted)), strict=True))
+        answers = zip(wanted, await gather_bounded(map(answered, wanted)), strict=True)
+        return {name: answer for name, answer in answers if names or not _is_absent(answer)}
 
     async def environment_document(self, name: str) -> EnvironmentDeclaration:
         """Return an environment as its document says."""
@@ -290,3 +300,7 @@ class FleetVerbs(Verbs):
         return Refused.of(
             Code.NOT_FOUND, f"there is no such {noun}", field=noun, value=name, fix=fix
         )
+
+
+def _is_absent(answer: EnvironmentStatus | PlansError) -> bool:
+    return isinstance(answer, Refused) and answer.refusal.code == Code.NOT_FOUND

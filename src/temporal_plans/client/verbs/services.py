@@ -45,7 +45,6 @@ from temporal_plans.messages.services import (
 )
 
 _REMOVAL_TIMEOUT = timedelta(seconds=30)
-_REMOVAL_POLL_INTERVAL = timedelta(seconds=0.5)
 _POD_POLL_INTERVAL = timedelta(seconds=0.5)
 
 
@@ -177,16 +176,7 @@ class ServiceVerbs(Verbs):
 
     async def wait_until_gone(self, service: str, *, timeout: timedelta = _REMOVAL_TIMEOUT) -> bool:
         """Wait until the service has ended, and return whether it did within ``timeout``."""
-        deadline = asyncio.get_running_loop().time() + timeout.total_seconds()
-        while True:
-            try:
-                if (await self._gateway.describe(service_id(service))).ended is not None:
-                    return True
-            except NoSuchWorkflow:
-                return True
-            if asyncio.get_running_loop().time() >= deadline:
-                return False
-            await asyncio.sleep(_REMOVAL_POLL_INTERVAL.total_seconds())
+        return await self._has_ended(service_id(service), timeout)
 
     # --- state ---
 

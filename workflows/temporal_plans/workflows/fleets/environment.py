@@ -93,6 +93,8 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentSpoke, EnvironmentQueries
         self._issued = False
         """Whether the last decision issued plans: their neighbours are then decided again."""
         self._fetching: dict[str, FetchCatalogue] = {}
+        self._meanwhile: dict[str, int] = {}
+        """The newest revision that each product has announced while its catalogue was fetched."""
         self._reading_windows = self._leaving = False
         self._known_answers()
 
@@ -177,6 +179,8 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentSpoke, EnvironmentQueries
             self.state = book.announced(
                 self.state, message.product, message.revision, deleted=message.deleted
             )
+            earlier = self._meanwhile.get(message.product, 0)
+            self._meanwhile[message.product] = max(message.revision, earlier)
         if message.deleted:  # what is being fetched is of the former product
             self._fetching.pop(message.product, None)
         self.changed()
@@ -197,6 +201,7 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentSpoke, EnvironmentQueries
                 follow=name not in self.state.following,
             )
             self._fetching[name] = request
+            self._meanwhile.pop(name, None)
             start(self._fetch(name, request, self.state.stale.get(name, 0)))
 
     async def _fetch(self, name: str, request: FetchCatalogue, announced: int) -> None:
@@ -213,6 +218,7 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentSpoke, EnvironmentQueries
                 return
             asked = self._answered(name, announced, known)
             self.state = book.with_product(self.state, name, known, asked)
+            self._hear_meanwhile(name, known, asked)
             if name in self.state.products:
                 self.state = with_tested(self.state, name, known, workflow.now())
         except Exception as error:
@@ -231,6 +237,13 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentSpoke, EnvironmentQueries
         text = f"revision {announced} of {name} was announced, and it has {known.revision}"
         self.record_problem("announced", shortened(text, 500))
         return announced
+
+    def _hear_meanwhile(self, name: str, known: KnownProduct, asked: int) -> None:
+        """Take an announcement for new that came while a catalogue was fetched, and is of a lower
+        revision than others had announced."""
+        number = self._meanwhile.get(name, 0)
+        if known.revision < number <= asked and workflow.patched("announced meanwhile"):
+            self.state = book.announced(self.state, name, number, deleted=False)
 
     def _refresh_windows(self, now: datetime) -> None:
         until = self.state.until
