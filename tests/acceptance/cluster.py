@@ -242,11 +242,11 @@ class Cluster:
         )
 
     async def until_said(self, *arguments: str, texts: Sequence[str]) -> Said:
-        """Until what ``temporal-plan`` prints has all these texts."""
+        """Until ``temporal-plan`` succeeds and prints all these texts."""
         return await self.until(
             f"{' '.join(arguments)} says {', '.join(texts)}",
-            lambda: self.plan(*arguments),
-            lambda said: all(text in said.out for text in texts),
+            lambda: self.plan(*arguments, code=None),
+            lambda said: said.code == 0 and all(text in said.out for text in texts),
         )
 
     async def until_alive(self, agent: str) -> None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
+from pauses import PATIENCE
 from temporal_plans.activities.agent.host.layout import WorkDir
 
 _SANDBOX = "sandbox"
@@ -50,7 +51,7 @@ def kill(task: str, work_dirs: list[Path]) -> None:
         _kill(pid, task, work_dirs)
 
 
-async def end_all(work_dirs: list[Path], *, within: float = 15.0) -> None:
+async def end_all(work_dirs: list[Path], *, within: float = PATIENCE) -> None:
     """Kill all tasks, and wait until they and their supervisors are gone. No agent may live."""
     deadline = time.monotonic() + within
     while (left := running(work_dirs)) or _supervisors(work_dirs):

@@ -36,7 +36,7 @@ async def test_the_output_of_a_command_is_read_while_it_runs_and_afterwards(
     await cluster.plan("run", str(path), "--id", "check")
     view = await cluster.until_plan("check", "has a task", task)
     assert steps(view)["disk"].message == f"runs as {task(view)} on agent one"
-    said = await cluster.plan("logs", "--plan", "check", "look/disk")
+    said = await cluster.until_said("logs", "--plan", "check", "look/disk", texts=["works"])
     assert said.out == "works\n"
     assert (await cluster.plan("logs", task(view))).out == "works\n"
     [sandbox] = cluster.work_dir("one").glob("tasks/*/sandbox")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -231,6 +232,21 @@ async def test_a_launch_waits_for_the_adoption_of_the_one_before(agent: Bench) -
     assert (await within(agent.launch(again))).state is TaskState.RUNNING
     assert (await agent.last(asked.tasks[0].task_id)).state is TaskState.LOST
     assert [pid for pid in pids if alive(pid)] == []
+
+
+async def test_of_several_launches_that_wait_for_the_one_before_one_is_started(
+    agent: Bench,
+) -> None:
+    await lose(agent, DAEMON)
+    agent.begin()
+    pod = pod_spec(task_spec("sleep 1000"))
+    orders = [order(pod, held=reservation()) for _ in range(4)]
+    statuses = await within(asyncio.gather(*(agent.launch(one) for one in orders)))
+    assert Counter(status.state for status in statuses) == {
+        TaskState.FAILED: 3,
+        TaskState.RUNNING: 1,
+    }
+    assert len(agent.launches()) == 2
 
 
 async def test_the_same_task_in_another_place_is_launched(agent: Bench) -> None:

@@ -279,7 +279,7 @@ async def test_secrets_reach_the_task_and_no_file_or_message(tmp_path: Path) -> 
     (tmp_path / "db" / "password").write_text("s3cr3t-in-env")
     (tmp_path / "key").write_bytes(b"s3cr3t-in-file\xff")
     health = HealthCheck(
-        cmd="echo $PASSWORD; exit 1",
+        cmd="test -e seen || exit 0; echo $PASSWORD; exit 1",
         interval=0.1,
         grace_period=0,
         max_consecutive_failures=1,
@@ -287,9 +287,9 @@ async def test_secrets_reach_the_task_and_no_file_or_message(tmp_path: Path) -> 
         timeout=5,
     )
     pod = pod_spec(
-        task_spec("test $PASSWORD = s3cr3t-in-env && stat -c %a keys/k && sleep 1000").but(
-            health_check=health
-        ),
+        task_spec(
+            "test $PASSWORD = s3cr3t-in-env && stat -c %a keys/k && touch seen && sleep 1000"
+        ).but(health_check=health),
         secrets=(
             SecretRef(name="a", secret="db/password", env_key="PASSWORD"),
             SecretRef(name="b", secret="key", file="keys/k"),

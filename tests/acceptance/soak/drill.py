@@ -235,7 +235,7 @@ class Soak:
     async def _accounts(self) -> list[str]:
         """Launches, commands and histories."""
         launches = real_tasks.launches(list(self.harm.work_dirs.values()))
-        histories = verdict.Histories()
+        histories = verdict.Histories(self.harm.frozen)
         await histories.read(self._bare)
         self.ledger.tell(f"{histories.workflows} workflows, {histories.events} events")
         newest = [

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -54,6 +55,8 @@ class Harm:
         self._back: dict[str, float] = {}
         self._jobs: list[asyncio.Task[None]] = []
         self.kills: dict[str, int] = {}
+        self.frozen: list[tuple[datetime, datetime]] = []
+        """From when to when the worker was stopped."""
 
     # --- what the watch asks ---
 
@@ -90,8 +93,7 @@ class Harm:
                     others = len(self._away & set(self._cluster.agents))
                     if name not in self._away and others < AGENTS_AWAY:
                         how = self._chance.choice(DISTURBANCES)
-                        broken = self._disturbed(name, how, self._chance.uniform(0.5, GIVE_UP + 6))
-                        self._jobs.append(asyncio.create_task(broken))
+                        self._disturb(name, how, self._chance.uniform(0.5, GIVE_UP + 6))
                 case "clock":
                     self._jump(self._chance.choice(sorted({"worker", *self._cluster.agents})))
                 case "task":
@@ -107,8 +109,7 @@ class Harm:
                     name = self._chance.choice(sorted(self._cluster.members))
                     away = len(self._away & set(self._cluster.agents))
                     if name not in self._away and away < AGENTS_AWAY:
-                        stopped = self._stopped(name, self._chance.uniform(0.5, GIVE_UP + 4))
-                        self._jobs.append(asyncio.create_task(stopped))
+                        self._stop(name, self._chance.uniform(0.5, GIVE_UP + 4))
                 case "both":
                     agent = self._chance.choice(sorted(self._cluster.agents))
                     if len(self._away & set(self._cluster.agents)) < AGENTS_AWAY:
@@ -139,10 +140,10 @@ class Harm:
 
     def _outage(self, name: str, seconds: float) -> None:
         if name not in self._away:
+            self._goes(name, f"is away for {seconds:.1f} s")
             self._jobs.append(asyncio.create_task(self._out(name, seconds)))
 
     async def _out(self, name: str, seconds: float) -> None:
-        self._goes(name, f"is away for {seconds:.1f} s")
         member = self._cluster.members[name]
         with suppress(ProcessLookupError):  # it has just ended by itself
             await member.kill()
@@ -150,25 +151,31 @@ class Harm:
         await member.start()
         self._is_back(name)
 
-    async def _stopped(self, name: str, seconds: float) -> None:
+    def _stop(self, name: str, seconds: float) -> None:
         """Stop a process for a while, as a paused machine or one out of processor time does."""
-        member = self._cluster.members[name]
-        pid = member.pid
-        if pid is None:
-            return
-        self._goes(name, f"for {seconds:.1f} s", what="stop")
+        if (pid := self._cluster.members[name].pid) is not None:
+            self._goes(name, f"for {seconds:.1f} s", what="stop")
+            self._jobs.append(asyncio.create_task(self._stopped(name, pid, seconds)))
+
+    async def _stopped(self, name: str, pid: int, seconds: float) -> None:
+        began = datetime.now(UTC)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
             try:
                 await asyncio.sleep(seconds)
             finally:
                 os.kill(pid, signal.SIGCONT)
+        if name == "worker":
+            self.frozen.append((began, datetime.now(UTC)))
         self._is_back(name)
 
-    async def _disturbed(self, name: str, how: str, seconds: float) -> None:
+    def _disturb(self, name: str, how: str, seconds: float) -> None:
         """Have the network of a process misbehave for a while."""
-        network = self._cluster.networks[name]
         self._goes(name, f"for {seconds:.1f} s", what=f"{how} of the network of")
+        self._jobs.append(asyncio.create_task(self._disturbed(name, how, seconds)))
+
+    async def _disturbed(self, name: str, how: str, seconds: float) -> None:
+        network = self._cluster.networks[name]
         try:
             match how:
                 case "stall":

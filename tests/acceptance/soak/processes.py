@@ -40,10 +40,11 @@ class Machines(Protocol):
 
 @dataclass
 class _Twins:
-    """Launches of one instance that are seen together, the oldest first. ``counted``: seconds in
-    which the agent could have ended the oldest."""
+    """Launches of one instance that are seen together, the oldest first. ``seen``: by an earlier
+    look; ``counted``: seconds since then in which the agent could have ended the oldest."""
 
     tasks: list[str]
+    seen: bool = False
     counted: float = 0.0
     told: bool = False
 
@@ -85,8 +86,9 @@ class ProcessWatch:
     def _judge(self, twins: _Twins, places: Mapping[str, str], passed: float) -> None:
         oldest = twins.tasks[0]
         agent = places[oldest]
-        if self.machines.may_act(agent):
+        if self.machines.may_act(agent) and twins.seen:
             twins.counted += passed
+        twins.seen = True
         was_away = self.machines.last_away(agent) >= self._since[oldest] - EVERY
         if twins.counted > (CLEARED_WITHIN if was_away else TOLERANCE) and not twins.told:
             twins.told = True

@@ -1,7 +1,8 @@
 """What must be so at the end of a soak test: every ``*_faults`` says what is not."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowExecution, WorkflowQueryFailedError
@@ -265,14 +266,24 @@ _HARMLESS = {
 """The server's own ways to have a task done again."""
 
 
-class Histories:
-    """What the histories of all workflows say."""
+_BLOCKED = "[TMPRL1101]"
+_LATE = timedelta(seconds=5)
+"""After a stop, until what it was taken for is recorded."""
 
-    def __init__(self) -> None:
+
+class Histories:
+    """What the histories of all workflows say. ``frozen``: from when to when the worker was
+    stopped, which the SDK takes for workflow code that blocks."""
+
+    def __init__(self, frozen: Sequence[tuple[datetime, datetime]]) -> None:
+        self._frozen = frozen
         self.faults: list[str] = []
         self.recorded: set[str] = set()
         self.events = 0
         self.workflows = 0
+
+    def _was_frozen(self, time: datetime) -> bool:
+        return any(begin <= time <= end + _LATE for begin, end in self._frozen)
 
     async def read(self, bare: Client) -> None:
         async for run in bare.list_workflows(""):
@@ -282,7 +293,10 @@ class Histories:
                 self.events += 1
                 if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
                     failed = event.workflow_task_failed_event_attributes
-                    meant = failed.failure.message == AHEAD_OF_TASKS
+                    meant = failed.failure.message == AHEAD_OF_TASKS or (
+                        failed.failure.message.startswith(_BLOCKED)
+                        and self._was_frozen(event.event_time.ToDatetime(UTC))
+                    )
                     if failed.cause not in _HARMLESS and not meant:
                         self.faults.append(
                             f"{run.id}: a workflow task failed: {failed.failure.message[:500]}"

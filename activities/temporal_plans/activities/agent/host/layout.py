@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +30,11 @@ _log = logging.getLogger(__name__)
 _NAME_LENGTH_LIMIT = 200
 
 V = TypeVar("V", bound=Value)
+
+
+_LOCK_TIMEOUT = 1.0
+"""Seconds: a process that a killed agent had just forked has the lock until it is replaced."""
+_LOCK_INTERVAL = 0.02  # seconds
 
 
 class WorkDirInUse(UserFacingError):
@@ -211,11 +217,12 @@ class WorkDir:
             folder.mkdir(mode=0o711, exist_ok=True)
             folder.chmod(0o711)
         lock = os.open(self.root / "agent.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise WorkDirInUse(self.root) from None
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while not _locked(lock):
+            if time.monotonic() > deadline:
+                os.close(lock)
+                raise WorkDirInUse(self.root)
+            time.sleep(_LOCK_INTERVAL)
         self._lock = lock
 
     def release(self) -> None:
@@ -268,3 +275,11 @@ class WorkDir:
 
     def _reservation_path(self, reservation_id: str) -> Path:
         return self._reservations / f"{directory_name(reservation_id)}.json"
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

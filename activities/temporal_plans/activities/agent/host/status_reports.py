@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from temporal_plans.activities.agent.host.agent_task import AgentTask
+from temporal_plans.activities.agent.host.finishing import finish_despite_cancellation
 from temporal_plans.activities.agent.host.settings import AgentSettings
 from temporal_plans.activities.agent.host.status_outbox import StatusOutbox
 from temporal_plans.domain.tasks.statuses import TaskState, TaskStatus
@@ -59,7 +60,9 @@ class StatusReports:
                 queue=self._settings.queue,
                 told=returned,
             )
-            await asyncio.to_thread(self._save_status, task, status)
+            await finish_despite_cancellation(
+                asyncio.to_thread(self._save_status, task, status)  # a later one is saved later
+            )
             task.latest = status
             self.post(task, status)
             return status

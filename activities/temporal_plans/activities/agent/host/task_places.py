@@ -36,9 +36,8 @@ class TaskPlaces:
         The task's service kills a launch before it orders the next, unless it was misled about its
         end. A report that the other launch runs makes the service kill it.
         """
-        others = [other for other in self._tasks.values() if task.is_launch_of(other)]
         deadline = asyncio.get_running_loop().time() + _PLACE_TIMEOUT
-        while running := [other for other in others if other.may_run]:
+        while running := [other for other in self._others(task) if other.may_run]:
             late = asyncio.get_running_loop().time() > deadline
             for other in running:
                 if other.holds_place or late or not other.is_ending:
@@ -55,7 +54,11 @@ class TaskPlaces:
                     )
             await asyncio.sleep(_POLL_INTERVAL)
         task.holds_place = True
-        await self._sweep(others)
+        await self._sweep(self._others(task))
+
+    def _others(self, task: AgentTask) -> list[AgentTask]:
+        """Return the other launches of a task; more may be ordered at any time."""
+        return [other for other in self._tasks.values() if task.is_launch_of(other)]
 
     async def _sweep(self, tasks: Iterable[AgentTask]) -> None:
         """Kill what is left of tasks that ended without their supervisor. Raises TaskRefused."""

@@ -1,6 +1,7 @@
 """Atomic writes and reads of the agent's own files."""
 
 import contextlib
+import itertools
 import os
 from pathlib import Path
 from typing import TypeVar
@@ -11,6 +12,9 @@ from temporal_plans.activities.agent.sandbox.beneath import open_file
 from temporal_plans.domain.values.model import Value
 
 _SIZE_LIMIT = 16 * 1024 * 1024  # bytes
+
+_numbers = itertools.count()
+"""Of the files that this process has written: two threads may write the same one."""
 
 V = TypeVar("V", bound=Value)
 
@@ -24,7 +28,7 @@ class UnreadableFile(Exception):
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace a file atomically; it is on disk when this returns. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{next(_numbers)}.new")
     with contextlib.suppress(FileNotFoundError):
         temporary.unlink()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -6,10 +6,14 @@ supervisor nor make another process look like one.
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+_END_TIMEOUT = 0.1  # seconds
+_POLL_INTERVAL = 0.002  # seconds
 
 
 class LockHolder(NamedTuple):
@@ -24,8 +28,18 @@ def lock_holder(lock: Path) -> LockHolder | None:
     """Return the process that holds a lock; None when the lock is free.
 
     The holder is alive, for the kernel releases the lock with the process. So the id can't belong
-    to another process.
+    to another process. One that is just ending has no open files any more, and the lock for another
+    moment.
     """
+    deadline = time.monotonic() + _END_TIMEOUT
+    while (holder := _holder(lock)) is not None and holder.pid == 0 and holder.damaged:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_INTERVAL)
+    return holder
+
+
+def _holder(lock: Path) -> LockHolder | None:
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:

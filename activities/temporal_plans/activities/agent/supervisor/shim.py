@@ -34,7 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would be an eighth of the start-up
     from typing import Any, NoReturn
 
-LOCK_TIMEOUT = 0.5
+LOCK_TIMEOUT = 2.0
 """Seconds to wait for the lock: agents hold it for a moment to check for a supervisor."""
 
 STRAGGLER_TIMEOUT = 10.0
@@ -173,7 +173,8 @@ class Supervisor:
             self._record_start()
         except OSError as problem:  # a full disk, say; the process ends as its pipe closes
             raise TaskFailedToStart(f"the start could not be saved: {problem}") from None
-        os.write(go_write, b"go")
+        with contextlib.suppress(BrokenPipeError):  # it has been killed already
+            os.write(go_write, b"go")
         os.close(go_write)
         with open(error_read, "rb") as pipe:
             error_text = pipe.read().decode("utf-8", "replace")
@@ -366,13 +367,14 @@ def _acquire_lock(directory: str) -> int | None:
     lock = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
+        late = time.monotonic() > deadline
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
         except OSError as problem:
             if problem.errno not in (errno.EAGAIN, errno.EACCES):
                 raise
-        if time.monotonic() > deadline:
+        if late:
             return None
         time.sleep(0.005)
 

@@ -34,6 +34,7 @@ from temporal_plans.activities.agent.supervisor.signs import Signs, signs_of, us
 _log = logging.getLogger(__name__)
 
 _POLL_INTERVAL = 0.02  # seconds
+_LOOKS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +65,38 @@ async def end_strays(
     traces: Sequence[Trace], timeout: float = shim.STRAGGLER_TIMEOUT
 ) -> tuple[int, ...]:
     """Kill the processes of tasks without supervisors. Return the ids of those that still exist
-    after ``timeout`` seconds, such as processes in the middle of disk I/O."""
+    after ``timeout`` seconds, such as processes in the middle of disk I/O.
+
+    A look may miss one that forks and ends meanwhile, so two in turn have to find nothing.
+    """
     deadline = asyncio.get_running_loop().time() + timeout
-    while left := await asyncio.to_thread(_kill_strays, traces):
-        if asyncio.get_running_loop().time() > deadline:
+    killed: dict[int, int] = {}
+    calm = 0
+    while calm < _LOOKS:
+        left = await asyncio.to_thread(_kill_strays, traces, killed)
+        if left and asyncio.get_running_loop().time() > deadline:
             _log.error("processes of ended tasks can't be killed: %s", ", ".join(map(str, left)))
             return left
-        await asyncio.sleep(_POLL_INTERVAL)
+        calm = 0 if left else calm + 1
+        if calm < _LOOKS:
+            await asyncio.sleep(_POLL_INTERVAL)
     return ()
 
 
-def _kill_strays(traces: Sequence[Trace]) -> tuple[int, ...]:
-    found = strays(traces)
-    for process in found:
+def _kill_strays(traces: Sequence[Trace], killed: dict[int, int]) -> tuple[int, ...]:
+    """Kill what is found. Return its ids, and those of ``killed`` that are still ending: their
+    signs are gone before they are. ``killed`` has start times by ids."""
+    processes = _processes()
+    left = {pid for pid, start in killed.items() if _start_of(processes.get(pid)) == start}
+    for process in strays(traces):
         kill_process(process)
-    return tuple(process.pid for process in found)
+        killed[process.pid] = process.start
+        left.add(process.pid)
+    return tuple(sorted(left))
+
+
+def _start_of(process: ProcessStat | None) -> int | None:
+    return None if process is None else process.start
 
 
 def strays(traces: Iterable[Trace]) -> list[ProcessStat]:
