@@ -95,7 +95,7 @@ class Ledger:
         return self._rung
 
     async def _ring(self) -> None:
-        await workflow.sleep(timedelta(seconds=1))
+        await workflow.sleep(timedelta(seconds=3))
         self._rung = True
 
     @workflow.update

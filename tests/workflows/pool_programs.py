@@ -103,6 +103,10 @@ class Once:
         return result
 
 
+_HEARTBEAT_INTERVAL = timedelta(seconds=0.2)
+"""Else the SDK holds heartbeats back for most of their timeout."""
+
+
 class BareAgent:
     """The process on a machine, as the Pool sees it: it watches and destroys, and runs nothing."""
 
@@ -131,6 +135,8 @@ class BareAgent:
             self._client,
             task_queue=self.queue,
             activities=self.activities,
+            max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
+            default_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
         )
         self._running = asyncio.create_task(self._worker.run())
         if register:

@@ -238,9 +238,10 @@ async def service_double(client: Client) -> AsyncGenerator[ServiceKit]:
 
 
 async def pool_of(client: Client, queue: str, **settings: Any) -> str:
-    """A real Pool of its own on that worker; its name."""
+    """A real Pool of its own on that worker; its name. No agent falls silent for it, however busy
+    the machine is, without a shorter ``heartbeat``."""
     name = f"pool-{uuid4()}"
-    settings = {"heartbeat": 1, "give_up": 60, **settings}
+    settings = {"heartbeat": 30, "give_up": 60, **settings}
     input = PoolInput.model_validate({"name": name, **settings})
     await client.start_workflow("Pool", input, id=pool_id(name), task_queue=queue)
     return name

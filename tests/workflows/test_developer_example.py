@@ -17,7 +17,7 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from pauses import PATIENCE
+from pauses import LONG_PATIENCE, PATIENCE
 from temporal_plans.api.dialect import http_code
 from temporal_plans.client import Connection, PlansClient, connect
 from temporal_plans.domain.plans.status import Status
@@ -53,10 +53,12 @@ async def program(
         await process.wait()
 
 
-async def _finished(*arguments: str, output: Path, **environment: str) -> str:
+async def _finished(
+    *arguments: str, output: Path, patience: float = PATIENCE, **environment: str
+) -> str:
     """What a program said that ended well."""
     async with program(*arguments, output=output, **environment) as process:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             code = await process.wait()
     said = output.read_text()
     assert code == 0, said
@@ -182,7 +184,9 @@ async def test_the_plan_in_python_is_written_as_the_same_plan_file(output: Path)
 
 
 async def test_the_projects_own_tests_pass(output: Path) -> None:
-    said = await _finished("-m", "pytest", "-q", "-p", "no:cacheprovider", output=output)
+    said = await _finished(
+        *("-m", "pytest", "-q", "-p", "no:cacheprovider"), output=output, patience=LONG_PATIENCE
+    )
     assert " passed" in said
 
 

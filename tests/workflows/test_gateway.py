@@ -22,7 +22,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from markers import marked
-from pauses import until
+from pauses import PATIENCE, until
 from temporal_plans.activities.mechanics.refusals import refusal_error
 from temporal_plans.client.errors import AgentUnreachable, Refused, Unreadable, WorkerUnreachable
 from temporal_plans.client.temporal.connection import AnswerLostError, ServerUnreachableError
@@ -294,19 +294,19 @@ async def test_a_question_that_is_given_up(client: Client) -> None:
 
 async def test_an_agents_activity(client: Client) -> None:
     gateway = TemporalGateway(client)
-    second = timedelta(seconds=1)
+    timeout = timedelta(seconds=PATIENCE)
     agent, queue = f"a-{uuid4()}", f"q-{uuid4()}"
     async with Worker(client, task_queue=queue, activities=[read_log]):
-        asked = gateway.ask_agent(agent, queue, "read_log", Note(text="x"), Note, timeout=second)
+        asked = gateway.ask_agent(agent, queue, "read_log", Note(text="x"), Note, timeout=timeout)
         answer = await asked
         assert answer.text == "read x"
         unknown = Note(text="unknown")
         with pytest.raises(Refused, match=f"agent '{agent}': no such task") as raised:
-            await gateway.ask_agent(agent, queue, "read_log", unknown, Note, timeout=second)
+            await gateway.ask_agent(agent, queue, "read_log", unknown, Note, timeout=timeout)
         assert raised.value.refusal.code == Code.FAILED
         refused = Note(text="refused")
         with pytest.raises(Refused, match=f"agent '{agent}': page: there is no") as raised:
-            await gateway.ask_agent(agent, queue, "read_log", refused, Note, timeout=second)
+            await gateway.ask_agent(agent, queue, "read_log", refused, Note, timeout=timeout)
         assert raised.value.refusal == _missing(refused).but(subject=f"agent '{agent}'")
 
 

@@ -26,7 +26,7 @@ from workflows.package_programs import ScriptedCluster, scripted_cluster
 from workflows.plan_kit import Kit
 
 TASKS = ("a", "b", "c", "d")
-FAST = Backoff(initial=timedelta(milliseconds=50), factor=1)
+FAST = Backoff(initial=timedelta(milliseconds=300), factor=1)
 PARAMETERS = """\
 parameters:
   - {name: SIZE, default: "3", trigger: deploy}

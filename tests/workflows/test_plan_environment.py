@@ -11,6 +11,7 @@ from temporalio import workflow
 from temporalio.client import Client
 
 from builders.services import pod, service, task
+from pauses import until
 from temporal_plans import build
 from temporal_plans.client.errors import Refused
 from temporal_plans.domain.kinds.approval import ApprovalWork
@@ -61,8 +62,10 @@ async def test_a_service_runs_on_agents_by_the_developers_rules() -> None:
     async with environment as plans:
         deploy = await plans.deploy(web(1))
         await deploy.until(Status.WAITING, phase="sign-off")
-        (shown,) = await plans.plans.pods("shop")
-        assert shown.tasks[0].reached_goal
+        await until(
+            lambda: plans.plans.pods("shop"),
+            lambda pods: [task.reached_goal for pod in pods for task in pod.tasks] == [True],
+        )
         await deploy.proceed(phase="sign-off", step="agree")
         assert (await deploy.at_rest()).complete
 

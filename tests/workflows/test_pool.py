@@ -59,6 +59,9 @@ UNHURRIED = PoolInput(check_owners_every=timedelta(minutes=5), heartbeat=timedel
 """Where no agent falls silent: a machine under load stands still for longer than QUICK allows."""
 
 
+STEADY = QUICK.but(heartbeat=UNHURRIED.heartbeat)
+
+
 class World:
     """One pool of its own name with what stands around it; all of it ends with the test."""
 
@@ -76,7 +79,7 @@ class World:
     def handle(self) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(pool_id(self.pool))
 
-    async def start_pool(self, settings: PoolInput = QUICK) -> None:
+    async def start_pool(self, settings: PoolInput = STEADY) -> None:
         await self.client.start_workflow(
             "Pool", settings, id=pool_id(self.pool), task_queue=PLANS_QUEUE
         )
@@ -193,7 +196,7 @@ async def test_what_waits_is_explained_and_can_be_withdrawn(world: World) -> Non
 
 
 async def test_a_silent_agent_is_unreachable_then_lost_then_back(world: World) -> None:
-    await world.start_pool()
+    await world.start_pool(QUICK)
     agent = await world.agent("a")
     owner = await world.owner()
     assert await world.reserve(owner) == agent.agent
@@ -490,7 +493,7 @@ async def test_an_agent_removed_with_all_it_had_destroys_it_should_it_come_back(
 
 
 async def test_the_id_of_a_live_agent_is_refused_to_another(world: World) -> None:
-    await world.start_pool()
+    await world.start_pool(QUICK)
     agent = await world.agent("a")
     agent.lineage = "first"
     await world.handle.execute_update("register", agent.info)  # again, as after a restart

@@ -9,6 +9,7 @@ import pytest
 from temporalio import activity, workflow
 from temporalio.client import WorkflowHandle
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
 from pauses import PATIENCE, until
@@ -159,12 +160,21 @@ async def _until_another_run(handle: WorkflowHandle[Any, Any], run_id: str) -> N
 
 async def _until_a_task_fails(handle: WorkflowHandle[Any, Any], text: str) -> None:
     async with asyncio.timeout(PATIENCE):
-        while True:
-            async for event in handle.fetch_history_events():
-                failed = event.workflow_task_failed_event_attributes
-                if text in failed.failure.message:
-                    return
+        while not await _task_failed(handle, text):
             await asyncio.sleep(0.05)
+
+
+async def _task_failed(handle: WorkflowHandle[Any, Any], text: str) -> bool:
+    try:
+        history = await handle.fetch_history()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:  # its parent has only just asked for it
+            return False
+        raise
+    return any(
+        text in event.workflow_task_failed_event_attributes.failure.message
+        for event in history.events
+    )
 
 
 async def test_a_worker_that_lacks_a_step_kind_loses_nothing(

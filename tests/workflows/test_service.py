@@ -135,7 +135,7 @@ async def test_plans_are_started_listed_and_run_again(plans: Kit) -> None:
 
 async def _closed(plans: Kit, handle: "WorkflowHandle[Any, None]") -> str:
     """The run id of the deploy plan, once the service has heard of its end."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while True:
         known = (await status(handle)).plans
         if known and not known[0].open and known[0].status is Status.COMPLETE:
@@ -341,7 +341,7 @@ async def test_a_plan_that_is_back_is_started(plans: Kit) -> None:
 
     first = await _running(plans, f"{name}/backup")
     await deployed(deploy)
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while any(plan.name == "backup" for plan in (await status(handle)).plans):
         assert time.monotonic() < end
         await asyncio.sleep(0.05)
@@ -406,7 +406,7 @@ async def _finished(handle: "WorkflowHandle[Any, None]", name: str) -> int:
 
 async def _running(plans: Kit, workflow_id: str, other_than: str = "") -> str:
     """The run id of a workflow that runs, once it does."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while True:
         try:
             described = await plans.client.get_workflow_handle(workflow_id).describe()

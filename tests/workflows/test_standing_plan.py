@@ -221,7 +221,7 @@ async def test_a_delayed_step_waits_without_its_asset(plans: Kit, service: Servi
     """What begins delayed holds nobody else up, and asks for its pod when its time has come."""
     pool = await pool_of(plans.client, plans.queue)
     run = await standing_plan(plans, context=service.context("recovery", pool=pool))
-    until = datetime.now(UTC) + timedelta(seconds=3)
+    until = datetime.now(UTC) + timedelta(seconds=8)
     state = StepState(status=Status.DELAYED, delayed_until=until, reason="it failed")
     work = {"work": {"kind": "pod", "pod": "web", "index": 0, "tasks": ["server"]}}
     work["work"]["recovery"] = "transient"

@@ -60,7 +60,7 @@ async def test_it_leaves_what_waits_and_begins_nothing(
 
 
 @MODES
-@pytest.mark.engine(leave_timeout=timedelta(seconds=1))
+@pytest.mark.engine(leave_timeout=timedelta(seconds=5))
 async def test_what_cannot_be_left_is_cancelled_and_no_error(
     own_plans: Kit, service: ServiceKit, mode: str
 ) -> None:

@@ -94,8 +94,15 @@ class Cluster:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def cluster(plans: Kit) -> AsyncIterator[Cluster]:
-    name = await pool_of(plans.client, plans.queue, give_up=4)
-    made = Cluster(plans.client, name)
+    made = Cluster(plans.client, await pool_of(plans.client, plans.queue, give_up=4))
+    yield made
+    await made.stop()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def attentive(plans: Kit) -> AsyncIterator[Cluster]:
+    """One that soon notices that an agent is silent."""
+    made = Cluster(plans.client, await pool_of(plans.client, plans.queue, give_up=4, heartbeat=1))
     yield made
     await made.stop()
 
@@ -135,15 +142,15 @@ async def test_kill_and_erase(plans: Kit, service: ServiceKit, cluster: Cluster)
 
 
 async def test_a_kill_on_a_silent_agent_says_so_and_may_be_interrupted_and_forced(
-    plans: Kit, service: ServiceKit, cluster: Cluster
+    plans: Kit, service: ServiceKit, attentive: Cluster
 ) -> None:
-    agent = await cluster.agent()
-    await cluster.until(agent, AgentState.ALIVE)
+    agent = await attentive.agent()
+    await attentive.until(agent, AgentState.ALIVE)
     agent.mute()
-    await cluster.until(agent, AgentState.UNREACHABLE)
+    await attentive.until(agent, AgentState.UNREACHABLE)
     await service.set(agents={"web-0-server": agent.agent})
     run = await plans.start(
-        phases(kill=kill("web-0-server")), context=service.context(pool=cluster.name)
+        phases(kill=kill("web-0-server")), context=service.context(pool=attentive.name)
     )
     view = await run.until(lambda view: f"agent {agent.agent}" in message(view))
     assert f"(host-{agent.agent}) is " in message(view)
@@ -179,14 +186,14 @@ async def test_unreserve_waits_until_all_is_destroyed(
 
 
 async def test_unreserve_on_a_dead_agent_names_it_and_ends_when_it_is_back(
-    plans: Kit, service: ServiceKit, cluster: Cluster
+    plans: Kit, service: ServiceKit, attentive: Cluster
 ) -> None:
-    agent, key = await cluster.reserved(service.id)
+    agent, key = await attentive.reserved(service.id)
     await agent.stop()
-    await cluster.until(agent, AgentState.UNREACHABLE)
+    await attentive.until(agent, AgentState.UNREACHABLE)
     run = await plans.start(
         phases(cpus=unreserve(key), memory=unreserve(key), last=unreserve(key)),
-        context=service.context(pool=cluster.name),
+        context=service.context(pool=attentive.name),
     )
     view = await run.until(lambda view: "is LOST" in message(view))
     assert (statuses(view)[0], view.status) == ("PREPARED", Status.IN_PROGRESS)

@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from uuid import uuid4
@@ -47,6 +48,10 @@ _log = logging.getLogger(__name__)
 # In seconds.
 _FIRST_WATCH_TIMEOUT = 10.0
 _NEXT_WATCH_TIMEOUT = 3.0
+
+_HEARTBEAT_INTERVAL = timedelta(seconds=2)
+"""The SDK holds heartbeats back for at most so long, and else for most of their timeout, so that an
+agent that is late once would seem silent."""
 
 
 async def run_agent(client: Client, settings: AgentSettings, *, stop: asyncio.Event) -> None:
@@ -129,6 +134,8 @@ async def _run_worker(
         ],
         identity=settings.queue,
         max_concurrent_activities=settings.max_concurrent_activities,
+        max_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
+        default_heartbeat_throttle_interval=_HEARTBEAT_INTERVAL,
     )
     registering = asyncio.create_task(_stay_registered(registration, activities))
     ports = asyncio.create_task(registration.report_changed_ports())
