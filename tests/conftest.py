@@ -13,12 +13,20 @@ import pytest
 from temporalio.worker import Worker
 
 import properties
+from temporal_plans.worker import ports
 
 properties.register()  # before pytest loads the one that it is told
 import_module("temporal_plans.cli")  # garbage is collected as in all processes of ours
 
 UNIT = Path(__file__).parent / "unit"
 KUBERNETES = Path(__file__).parent / "kubernetes"
+
+
+def _share_ports() -> None:
+    """Give each process of tests ports of its own: a port is chosen before its server listens."""
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ports.PORTS = ports.PORTS[number % count :: count]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,6 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _share_ports()
     config.addinivalue_line(
         "markers",
         "cached(reason): makes no sense with --no-workflow-cache, or takes minutes, and is skipped",

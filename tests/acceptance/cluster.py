@@ -292,7 +292,8 @@ class Cluster:
         await self.until(f"{service} holds nothing", given_up, lambda keys: not keys)
 
         async def alive() -> list[str]:
-            return [task for task in self.running() if task.startswith(f"{service}__")]
+            prefix = f"{service.replace('/', '.')}__"
+            return [task for task in self.running() if task.startswith(prefix)]
 
         await self.until(f"no task of {service} runs", alive, lambda tasks: not tasks)
 

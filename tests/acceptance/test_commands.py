@@ -167,7 +167,6 @@ async def test_the_same_effect_whichever_way(
             drill,
             f"after {given.reason!r} shows {given.tree}",
             partial(_shows, given.tree),
-            within=20,
         )
     log = json.loads((await cluster.plan("log", drill, "--json")).out)
     entries: list[dict[str, Any]] = log["entries"]

@@ -313,7 +313,7 @@ async def test_sidecars(cluster: Cluster, deployed: Deployed) -> None:
         assert [entry["verb"] for entry in log["entries"]] == ["start", "stop"]
 
         assert (await cluster.view(f"{service}/deploy")).status is Status.COMPLETE
-        assert cluster.running_names() == ["hello-0-server", "hello-1-server"]
+        await cluster.until_running(["hello-0-server", "hello-1-server"])
 
 
 async def test_manual_plans(cluster: Cluster, deployed: Deployed) -> None:

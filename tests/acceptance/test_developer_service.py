@@ -33,6 +33,7 @@ async def cluster() -> AsyncIterator[Cluster]:
             log=cluster.directory / "worker-of-the-project.log",
         )
         await cluster.worker.start()
+        await cluster.until("the worker answers", cluster.pool, bool)
         yield cluster
 
 

@@ -334,8 +334,11 @@ async def test_canaries_stand_before_what_changes(cluster: Cluster) -> None:
     hello = [f"hello-{i}-server" for i in range(4)]
     async with living(cluster, "canaries", CANARY) as life:
         await life.deploy({"HELLO": 3, "CPUS": 0.1})
-        for phase in ("hello", "hello", "world", "world"):
-            await life.command(Verb.CONTINUE, "deploy", phase)
+        for _ in range(2):  # it begins when hello is COMPLETE
+            assert (await life.command(Verb.CONTINUE, "deploy", "world")).changed
+        assert (await life.command(Verb.CONTINUE, "deploy", "hello")).changed
+        await life.until_shown("hello C,W,P WAITING; world P,P PENDING; WAITING")
+        assert (await life.command(Verb.CONTINUE, "deploy", "hello")).changed
         await life.until_complete()
         await life.until_running(*hello[:3], *world)
         before = await life.ids()

@@ -38,6 +38,7 @@ async def machines() -> AsyncIterator[Cluster]:
             log=cluster.directory / "developers-worker.log",
         )
         await cluster.worker.start()
+        await cluster.until("the worker answers", cluster.pool, bool)
         yield cluster
 
 

@@ -242,6 +242,21 @@ async def test_tasks_that_it_does_not_follow_are_gone(
     await handle.terminate()
 
 
+async def test_a_step_that_follows_the_launch_of_another_hears_what_that_was_told(
+    plans: Kit, listener: "WorkflowHandle[Listener, None]"
+) -> None:
+    """A deploy may come between a launch and the first report of its agent."""
+    handle = await started(plans)
+    task = "svc__web-0-server__1"
+    await record(handle, 0, task)
+    await handle.signal("subscribe", SubscribeMessage(owner=listener.id, task_ids=(task,)))
+    running = report(task, 0, 0, TaskState.RUNNING).but(told=True)
+    await handle.signal("task_statuses", TaskStatuses(statuses=(running,)))
+    [heard] = await heard_by(listener, 1)
+    assert (heard.task_id, heard.state) == (task, TaskState.RUNNING)
+    await handle.terminate()
+
+
 async def test_a_kill_on_a_dead_agent_is_left_to_the_next_run(plans: Kit) -> None:
     handle = await started(plans, history_limit=50)
     agent = f"dead-{uuid4()}"

@@ -10,14 +10,23 @@ PORTS = range(15000, 20000)
 try to reach it may be given the port that it will need again."""
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """Return a port of PORTS on which no program listens. Raises OSError when all are in use."""
-    for port in random.sample(PORTS, len(PORTS)):
+    """Return a port of PORTS on which no program listens. Raises OSError when all are in use.
+
+    Those that this process was given before come last: a server may not have
+    begun to listen yet.
+    """
+    ports = random.sample(PORTS, len(PORTS))
+    for port in sorted(ports, key=_given.__contains__):
         with socket.socket() as probe:
             try:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
+            _given.add(port)
             return port
     raise OSError(f"all ports of {PORTS} on {LOOPBACK} are in use")
 

@@ -21,6 +21,7 @@ from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.temporal.connection import DEFAULT_ADDRESS
 from temporal_plans.domain.services.records import TaskRecord
 from temporal_plans.domain.services.spec import ServiceSpec
+from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.loading.services.service import load_service
 from temporal_plans.loading.text.env_file import parse_env_file
 from temporal_plans.messages.addresses import PLANS_QUEUE
@@ -72,7 +73,7 @@ def _cluster_lines(cluster: LocalCluster, settings: LocalSettings) -> list[str]:
 
 
 async def _dead_task_lines(client: PlansClient) -> list[str]:
-    """Return hints about tasks that the last stop killed."""
+    """Return hints about tasks that the last stop killed, and that do not run again yet."""
     try:
         dead = {
             service: _dead_count(await client.tasks(service)) for service in await client.services()
@@ -93,7 +94,11 @@ async def _dead_task_lines(client: PlansClient) -> list[str]:
 
 
 def _dead_count(tasks: Iterable[TaskRecord]) -> int:
-    return sum(task.goal == "RUNNING" and not task.live for task in tasks)
+    return sum(task.goal == "RUNNING" and not _runs(task) for task in tasks)
+
+
+def _runs(task: TaskRecord) -> bool:
+    return task.status is not None and task.status.state is TaskState.RUNNING
 
 
 async def demo(

@@ -34,6 +34,7 @@ class TaskRecord(CompactValue):
     ``paused``: it was launched paused (behaviour 6.8). ``permanently_failed``: its pod is to be
     replaced on other resources (behaviour 6.4); reset when the pod has moved. ``retired``: no plan
     launches it any more (behaviour 4.4), so recovery ignores it until a plan launches it again.
+    ``followed``: its owner is not the step that launched it, and may not have that one's reports.
     ``running_since``: when it was first reported RUNNING. ``launches``: how often it was launched;
     ``earlier``: the launches before this one, the newest first, as far as they are kept.
     """
@@ -59,6 +60,7 @@ class TaskRecord(CompactValue):
     paused: bool = False
     permanently_failed: bool = False
     retired: bool = False
+    followed: bool = False
     running_since: datetime | None = None
     launches: int = 1
     earlier: tuple[EarlierLaunch, ...] = ()

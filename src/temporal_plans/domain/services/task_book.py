@@ -274,7 +274,7 @@ class TaskBook:
             if task_id not in names:
                 found.append(_gone(task_id, now))
                 continue
-            record = self.records[names[task_id]].but(owner=owner)
+            record = self.records[names[task_id]].but(owner=owner, followed=True)
             self.records[record.name] = record
             if record.status is not None:
                 found.append(record.status)

@@ -9,6 +9,7 @@ from temporal_plans.domain.services.configuration import Configuration
 from temporal_plans.domain.services.launch import LaunchIntent, LaunchOrder
 from temporal_plans.domain.services.launch_check import LaunchSituation, launch_refusal
 from temporal_plans.domain.services.launchable import Launchable
+from temporal_plans.domain.services.records import TaskRecord
 from temporal_plans.domain.services.recovery.keeper import RecoveryKeeper
 from temporal_plans.domain.services.task_book import TaskBook
 from temporal_plans.domain.tasks.statuses import TaskStatus
@@ -65,7 +66,7 @@ class TaskMessages(Owner):
                 if not update.record.live:
                     backoff = self._deployments.input.backoff
                     self._recovery.ended(update.record, backoff, workflow.now())
-                if update.record.owner and not status.told:
+                if update.record.owner and (not status.told or _is_news(update.record)):
                     forward.setdefault(update.record.owner, []).append(status)
         for owner, group in forward.items():
             self.outbox.put(owner, "task_statuses", TaskStatuses(statuses=tuple(group)))
@@ -95,3 +96,8 @@ class TaskMessages(Owner):
 
     @workflow.signal(name="offered", description="From the pool; a service ignores offers.")
     def on_offered(self, _: object = None) -> None: ...
+
+
+def _is_news(record: TaskRecord) -> bool:
+    """Whether the owner of a task may not have what was reported to the step that launched it."""
+    return record.followed and workflow.patched("told to another step")
