@@ -11,7 +11,7 @@ from temporal_plans.domain.tasks.statuses import TaskStatus
 NEVER = timedelta(hours=1)
 """A grace period that no reservation of a test outlives."""
 
-BRIEF = timedelta(seconds=2)
+BRIEF = timedelta(seconds=6)
 """One that a test can wait for, and that is still long for two calls in a row."""
 
 

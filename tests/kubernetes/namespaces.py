@@ -20,13 +20,14 @@ class Namespace:
 
     @classmethod
     async def made(cls, cluster: ClusterClient) -> "Namespace":
-        """Make a namespace of a new name, and wait for its service account, without which the API
-        server refuses pods."""
+        """Make a namespace of a new name, and wait for what controllers make in it: a service
+        account, without which the API server refuses pods, and the authority of the server."""
         made = cls(cluster, f"test-{secrets.token_hex(4)}")
         await cluster.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": made.name}}
         )
         await made.until("v1", "ServiceAccount", "default", bool)
+        await made.until("v1", "ConfigMap", "kube-root-ca.crt", bool)
         return made
 
     async def delete(self) -> None:

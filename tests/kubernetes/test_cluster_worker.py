@@ -114,7 +114,12 @@ async def test_a_cancelled_step_ends_soon(
 ) -> None:
     hanging = deployment("app", fate=PodFate.HANG)
     handle = await owner(client, namespace, hanging)
-    result = await handle.result()
+    await handle.result()
+    # Its reason stays the same as soon as the controller has seen the object.
+    await namespace.until(
+        *("apps/v1", "Deployment", "app"), lambda app: app["status"].get("updatedReplicas")
+    )
+    result = await (await owner(client, namespace, hanging)).result()
     handle = await owner(client, namespace, hanging, shown=result.reason, uid="run-2")
     await until(lambda: recorded(handle))
     began = time.monotonic()

@@ -11,7 +11,7 @@ from kubernetes_asyncio.client.exceptions import ApiException
 from kubernetes.cluster_client import ClusterClient, Object
 from kubernetes.control_plane import ControlPlane
 from kubernetes.manifests import config_map, deployment, job, pod, stateful_set
-from kubernetes.namespaces import Namespace
+from kubernetes.namespaces import LONG, Namespace
 from pauses import until
 from temporal_plans.worker.control_plane.plane import NODE
 from temporal_plans.worker.control_plane.stages import PodFate
@@ -115,7 +115,7 @@ async def test_a_namespace_is_deleted_with_all_that_is_in_it(namespace: Namespac
     async def looked_up() -> Object | None:
         return await namespace.cluster.get("v1", "Namespace", namespace.name)
 
-    await until(looked_up, lambda found: found is None)
+    await until(looked_up, lambda found: found is None, patience=LONG)
     assert await namespace.cluster.list("v1", "Pod", namespace.name) == []
 
 

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from acceptance.programs import Said, run
 from kubernetes.control_plane import ControlPlane
 from kubernetes.listing import Identity
+from kubernetes.namespaces import LONG
 from pauses import until
 from temporal_plans.cli.main import app
 from temporal_plans.cli.processes.demo_cluster import PIPED
@@ -53,7 +54,7 @@ async def nothing_is_left(control_plane: ControlPlane) -> AsyncGenerator[None]:
 
     before = await look()
     yield
-    await until(look, lambda found: found <= before)
+    await until(look, lambda found: found <= before, patience=LONG)
 
 
 async def told(env: Mapping[str, str], tmp_path: Path, *options: str) -> Said:

@@ -73,7 +73,7 @@ async def test_a_namespace_is_created_only_when_that_is_wanted(
     assert await new.cluster.get("v1", "Namespace", new.name) is None
 
     assert await prepare(own, order.but(create_namespace=True)) == Preparation()
-    assert await new.cluster.get("v1", "ServiceAccount", "default", new.name)
+    await new.until("v1", "ServiceAccount", "default", bool)
     assert await new.cluster.get("v1", "ConfigMap", ANCHOR, new.name)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from kubernetes.control_plane import ControlPlane
 from kubernetes.manifests import DEFINITION, config_map, deployment, job, stateful_set
-from kubernetes.namespaces import Namespace
+from kubernetes.namespaces import LONG, Namespace
 from pauses import until
 from temporal_plans.activities.kubernetes.cluster import FIELD_MANAGER, Cluster, Object, connected
 from temporal_plans.activities.kubernetes.errors import ClusterError
@@ -23,7 +23,7 @@ async def until_health(own: Cluster, manifests: list[Object], wanted: HealthStat
     async def look() -> Health:
         return health_of_all([await own.get(one) or one for one in manifests])
 
-    return await until(look, lambda found: found.state is wanted)
+    return await until(look, lambda found: found.state is wanted, patience=LONG)
 
 
 async def test_what_is_applied_becomes_healthy(own: Cluster, namespace: Namespace) -> None:
@@ -92,7 +92,7 @@ async def test_what_is_deleted_is_gone_with_what_it_owns(
     async def left() -> list[str]:
         return await delete_all(own, [*manifests, _thing(namespace)])
 
-    await until(left, lambda names: names == [])
+    await until(left, lambda names: names == [], patience=LONG)
     assert await namespace.cluster.list("v1", "Pod", namespace.name) == []
 
 
@@ -109,6 +109,8 @@ async def test_a_kind_is_known_once_it_is_defined(own: Cluster, namespace: Names
     try:
         await apply_all(own, [DEFINITION])
         await until_health(own, [DEFINITION], HealthState.HEALTHY)
+        # The API server takes a moment more until it serves what is established.
+        await until(lambda: own.namespaced(_thing(namespace)), lambda found: found is not None)
         applied = await own.apply(_thing(namespace))
         assert health_of_all([applied]) == HEALTHY
     finally:

@@ -8,7 +8,7 @@ import pytest
 from kubernetes.control_plane import ControlPlane
 from kubernetes.installations import apply, client_of, client_with, lending, package_in
 from kubernetes.manifests import config_map, deployment, job, stateful_set
-from kubernetes.namespaces import Namespace
+from kubernetes.namespaces import LONG, Namespace
 from pauses import until
 from temporal_plans.activities.kubernetes.access import ClusterAccess
 from temporal_plans.activities.kubernetes.cluster import Cluster, Object, connected
@@ -67,7 +67,7 @@ class Watched:
         return report
 
     async def until(self, name: str, wanted: Callable[[ObjectReport], object]) -> ObjectReport:
-        return await until(lambda: self.report(name), wanted)
+        return await until(lambda: self.report(name), wanted, patience=LONG)
 
 
 async def look(
@@ -96,7 +96,7 @@ async def test_a_healthy_instance_is_ready_and_unchanged(watched: Watched) -> No
     await watched.apply(
         config_map("settings"), deployment("app"), stateful_set("db", storage="1Gi"), job("once")
     )
-    found = await until(watched.look, lambda report: report.ready)
+    found = await until(watched.look, lambda report: report.ready, patience=LONG)
     assert (found.total, found.looked, found.following) == (5, 5, None)
     assert found.counts == {ObjectState.HEALTHY: 5}
     assert found.changed == 0, [one for one in found.objects if one.changes]
@@ -134,6 +134,7 @@ async def test_changes_by_hand_are_named(watched: Watched) -> None:
     assert caused(changed) is ObjectCause.CHANGED
     # What is applied again is ours again; what others added stays theirs.
     await watched.apply(config_map("settings", key="1"))
+    await watched.namespace.apply(config_map("settings", more="4"))  # after ours, in whole seconds
     changed = await watched.report("settings")
     assert [str(one) for one in changed.changes] == ["data.more (by tests)"]
 

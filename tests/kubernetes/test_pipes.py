@@ -1,5 +1,6 @@
 """Pipe tasks on a real API server: KWOK plays the pods, and executes ``stat`` and ``tar``."""
 
+import re
 from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
@@ -214,7 +215,7 @@ async def test_an_execution_that_was_overtaken_keeps_what_the_other_made(pipes: 
         kept.append(await pipes.password())
 
     pipes.making.meanwhile = overtake
-    assert (await pipes.steps.execute(order)).outcome is TasksOutcome.DONE
+    assert await pipes.execute(order) == DONE
     assert frozen == ["apply ConfigMap", "apply Pod", *["stat", "tar"] * 3, "delete Pod"]
     assert kept == [await pipes.password()]
 
@@ -230,7 +231,7 @@ async def test_files_of_a_pod_that_was_replaced_are_not_kept(pipes: Pipes) -> No
         await pipes.until_without_pod()
 
     pipes.making.after_reading = overtake
-    result = await pipes.steps.execute(order)
+    result = await pipes.execute(order)
     assert result.outcome is TasksOutcome.RETRY
     assert result.reason.endswith("pipepod: it was replaced while its files were read")
     assert frozen[-1] == "tar"
@@ -332,7 +333,9 @@ async def test_the_image_of_the_waiting_container_is_the_workers(
 async def test_a_pod_that_crashes_is_given_up(pipes: Pipes) -> None:
     result = await pipes.execute(pipes.order(fate=PodFate.CRASH))
     assert result.outcome is TasksOutcome.FAILED
-    assert "the container waiter failed 5 times" in result.reason
+    said = re.search(r"the container waiter failed (\d+) times", result.reason)
+    assert said, result.reason
+    assert int(said[1]) >= 5
     assert await pipes.pod() is not None, "people can look at it"
 
 

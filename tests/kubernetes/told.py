@@ -42,15 +42,19 @@ async def told_of_plan(installed: Installed, status: Status, reason: str, fix: s
         (found,) = [one for phase in view.phases for one in phase.steps]
         return found.status, " ".join((found.message, *found.errors))
 
-    found = await until(step, lambda found: found[0] is status and reason in found[1])
-    answer = await told(installed)
-    assert reason in answer.show, answer.show
-    assert reason in answer.explain, answer.explain
-    assert fix in answer.explain, answer.explain
-    explained = await client.explain(f"{installed.name}/deploy")
-    (one,) = [one for one in explained.explanations if one.step]
-    assert reason in one.text, found
-    return one
+    await until(step, lambda found: found[0] is status and reason in found[1])
+    # While a step that is DELAYED is tried again, it has no reason for a moment.
+    await until(
+        lambda: told(installed),
+        lambda one: reason in one.show and reason in one.explain and fix in one.explain,
+    )
+
+    async def explained() -> Explanation:
+        answer = await client.explain(f"{installed.name}/deploy")
+        (one,) = [one for one in answer.explanations if one.step]
+        return one
+
+    return await until(explained, lambda one: one.status is status and reason in one.text)
 
 
 async def told_of_objects(

@@ -26,12 +26,13 @@ _CONFLICTS = frozenset({"Conflict", "AlreadyExists"})
 
 _PASSING = (
     "exceeded quota",
+    "status unknown for quota",
     "is being terminated",
     "failed calling webhook",
     "error looking up service account",
 )
 """Parts of messages of refusals that end by themselves, or by what operators do in the cluster. A
-new namespace has its service account when a controller has made it."""
+new namespace has its service account when a controller has made it, and a quota its use."""
 
 _DUPLICATE = "duplicate entries for key"
 """Lists whose entries have keys are merged by them; of equal ones the server can keep none."""

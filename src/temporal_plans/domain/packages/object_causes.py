@@ -176,7 +176,7 @@ _PODS = _rows(
 _REFUSALS = _rows(
     (
         ObjectCause.QUOTA,
-        r"exceeded quota",
+        r"exceeded quota|status unknown for quota",
         "raise the quota of the namespace, or ask for less; it is tried again by itself",
     ),
     (

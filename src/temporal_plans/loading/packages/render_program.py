@@ -6,9 +6,11 @@ with a ``RenderAnswer``. It imports nothing but the engine, to start quickly.
 """
 
 import json
+import math
 import resource
 import signal
 import sys
+import time
 from pathlib import Path
 from types import FrameType
 from typing import cast
@@ -46,7 +48,8 @@ def _out_of_time(number: int, frame: FrameType | None) -> None:
 def _limit(order: RenderOrder) -> None:
     signal.signal(signal.SIGPROF, _out_of_time)
     _set_limit(resource.RLIMIT_AS, order["memory"])
-    _set_limit(resource.RLIMIT_CPU, order["all_seconds"])
+    until_now = math.ceil(time.process_time())  # for what it has imported
+    _set_limit(resource.RLIMIT_CPU, until_now + order["all_seconds"])
     _set_limit(resource.RLIMIT_CORE, 0)
 
 

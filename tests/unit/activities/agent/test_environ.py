@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from pauses import PATIENCE
 from temporal_plans.activities.agent.supervisor import environ
 from temporal_plans.activities.agent.supervisor.environ import environ_of
 from temporal_plans.activities.agent.supervisor.signs import sandbox_of
@@ -32,13 +33,13 @@ def test_a_process_that_replaces_its_program() -> None:
     """``Popen`` returns before the new program's environment is there."""
     for _ in range(ATTEMPTS):
         with process(A="b") as pid:
-            assert environ_of(pid) == b"A=b\0"
+            assert environ_of(pid, time.monotonic() + PATIENCE) == b"A=b\0"
 
 
 def test_the_sandbox_of_a_process_that_replaces_its_program() -> None:
     for _ in range(ATTEMPTS):
         with process(MESOS_SANDBOX="/s") as pid:
-            assert sandbox_of(pid, time.monotonic() + 1) == "/s"
+            assert sandbox_of(pid, time.monotonic() + PATIENCE) == "/s"
 
 
 def test_a_process_without_environment() -> None:

@@ -43,6 +43,12 @@ def _page(status: int, body: bytes | None) -> ApiException:
             id="quota",
         ),
         pytest.param(
+            _answer(403, "Forbidden", "status unknown for quota: full"),
+            True,
+            "Job it: status unknown for quota: full (403)",
+            id="new-quota",
+        ),
+        pytest.param(
             _answer(403, "Forbidden", "error looking up service account a/default: not found"),
             True,
             "Job it: error looking up service account a/default: not found (403)",

@@ -76,6 +76,7 @@ def test_a_healthy_object_that_nobody_changed_has_no_cause() -> None:
     ("text", "cause"),
     [
         ("Secret x: secrets is forbidden: exceeded quota: full (403)", ObjectCause.QUOTA),
+        ("Secret x: forbidden: status unknown for quota: full (403)", ObjectCause.QUOTA),
         ('ConfigMap x: failed calling webhook "y": refused (500)', ObjectCause.WEBHOOK_DOWN),
         ('ConfigMap x: admission webhook "y" denied the request: no (400)',
          ObjectCause.WEBHOOK_REFUSES),
