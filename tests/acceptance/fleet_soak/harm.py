@@ -53,7 +53,6 @@ class Killed:
         await self.member.kill()
 
     async def mend(self) -> None:
-        await self.member.kill()  # its end may not have been awaited
         await self.member.start()
 
 
@@ -116,6 +115,7 @@ class Harm:
         self._quiet = quiet
         self._timeline = timeline
         self._broken: Fault | None = None
+        self._began: asyncio.Future[None] | None = None
 
     async def run(self, chance: Random) -> None:
         """Until it is cancelled; ``mend`` then."""
@@ -124,15 +124,16 @@ class Harm:
             await asyncio.sleep(chance.uniform(*self._quiet))
             fault = chance.choices(self._faults, weights)[0]
             seconds = chance.uniform(*fault.lasts)
-            self._broken = fault
-            await fault.begin()
+            self._broken, self._began = fault, asyncio.ensure_future(fault.begin())
+            await asyncio.shield(self._began)
             self._timeline.counts[f"fault: {fault.name}"] += 1
             self._timeline.tell(f"fault: {fault.name}, for {seconds:.1f} s")
             await asyncio.sleep(seconds)
             await self.mend()
 
     async def mend(self) -> None:
-        if self._broken is not None:
+        if self._broken is not None and self._began is not None:
             fault, self._broken = self._broken, None
+            await self._began
             await asyncio.shield(fault.mend())
             self._timeline.tell(f"over: {fault.name}")

@@ -16,8 +16,7 @@ _given: set[int] = set()
 def free_port() -> int:
     """Return a port of PORTS on which no program listens. Raises OSError when all are in use.
 
-    Those that this process was given before come last: a server may not have
-    begun to listen yet.
+    Those that this process was given before come last: a server may not have begun to listen yet.
     """
     ports = random.sample(PORTS, len(PORTS))
     for port in sorted(ports, key=_given.__contains__):

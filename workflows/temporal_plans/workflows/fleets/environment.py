@@ -179,8 +179,9 @@ class EnvironmentWorkflow(EnvironmentVerbs, EnvironmentSpoke, EnvironmentQueries
             self.state = book.announced(
                 self.state, message.product, message.revision, deleted=message.deleted
             )
-            earlier = self._meanwhile.get(message.product, 0)
-            self._meanwhile[message.product] = max(message.revision, earlier)
+            if message.product in self._fetching:
+                earlier = self._meanwhile.get(message.product, 0)
+                self._meanwhile[message.product] = max(message.revision, earlier)
         if message.deleted:  # what is being fetched is of the former product
             self._fetching.pop(message.product, None)
         self.changed()
