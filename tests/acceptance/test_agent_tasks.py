@@ -152,9 +152,11 @@ async def test_kill_asks_first(agent: Bench) -> None:
     task_id = asked.tasks[0].task_id
     await agent.launch(asked)
     await eventually(lambda: agent.read(task_id) == "up\n", "the trap is set")
+    began = time.monotonic()
     status = await agent.kill(task_id)
     assert (status.state, status.exit_code) == (TaskState.KILLED, 0)
     assert agent.read(task_id) == "up\nbye\n"
+    assert time.monotonic() - began < 5
     assert await agent.kill(task_id) == status  # once more changes nothing
 
 
@@ -182,7 +184,7 @@ async def test_kill_escalates_to_the_whole_tree(agent: Bench) -> None:
     began = time.monotonic()
     status = await agent.kill(task_id, grace=0.5)
     assert (status.state, status.exit_code) == (TaskState.KILLED, 137)
-    assert time.monotonic() - began >= 0.5
+    assert 0.5 <= time.monotonic() - began < 5
     assert len(family) >= 3
     assert not [pid for pid in family if alive(pid)]
 

@@ -333,9 +333,8 @@ async def test_the_image_of_the_waiting_container_is_the_workers(
 async def test_a_pod_that_crashes_is_given_up(pipes: Pipes) -> None:
     result = await pipes.execute(pipes.order(fate=PodFate.CRASH))
     assert result.outcome is TasksOutcome.FAILED
-    said = re.search(r"the container waiter failed (\d+) times", result.reason)
-    assert said, result.reason
-    assert int(said[1]) >= 5
+    # It restarts once a second, and may do so between two looks.
+    assert re.search(r"the container waiter failed [56] times", result.reason), result.reason
     assert await pipes.pod() is not None, "people can look at it"
 
 

@@ -173,9 +173,12 @@ def entities(product: Product, *names: str, **more: Any) -> dict[str, Any]:
     return {"entities": dict.fromkeys(names or ("web",), one)}
 
 
-async def run_count(kit: Kit, workflow_id: str) -> int:
+async def run_count(kit: Kit, workflow_id: str, status: str = "") -> int:
     """How many runs of a workflow are listed, which a new one may take a moment to be."""
-    return (await kit.client.count_workflows(f"WorkflowId = '{workflow_id}'")).count
+    query = f"WorkflowId = '{workflow_id}'"
+    if status:
+        query += f" AND ExecutionStatus = '{status}'"
+    return (await kit.client.count_workflows(query)).count
 
 
 def new_product(kit: Kit) -> Product:

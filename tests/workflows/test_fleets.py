@@ -514,16 +514,11 @@ async def test_a_product_that_is_deleted_by_force_may_come_again(plans: Kit) -> 
 async def test_a_product_that_was_terminated_may_come_again(plans: Kit) -> None:
     product, environment = await installed(plans, "1.0.0", "1.1.0")
     await plans.client.get_workflow_handle(product.id).terminate()
-    ended = f"WorkflowId = '{product.id}' AND ExecutionStatus = 'Terminated'"
-    await until(lambda: _counts(plans, ended))
+    await until(lambda: run_count(plans, product.id, "Terminated"))
     await product.publish("1.2.0")  # its revision is lower than that of the former one
     await environment.entity().until_at("1.2.0")
     await product.publish("1.3.0")
     await environment.entity().until_at("1.3.0")
-
-
-async def _counts(plans: Kit, query: str) -> bool:
-    return bool((await plans.client.count_workflows(query)).count)
 
 
 async def test_an_announcement_of_a_product_that_is_gone_is_asked_about_twice(plans: Kit) -> None:

@@ -292,7 +292,8 @@ async def test_ten_thousand_failures(env: WorkflowEnvironment) -> None:
         memory, carried = 0, 0
         for round in range(ROUNDS):
             ids = await life.fail_all(ids)
-            if round >= ROUNDS // 2 and not memory and (await handle.describe()).run_id != first:
+            if round == ROUNDS // 2:
+                assert (await handle.describe()).run_id != first
                 memory, carried = _memory(), await life.carried()
         described = await handle.describe()
         assert described.run_id != first

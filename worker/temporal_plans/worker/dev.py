@@ -6,7 +6,6 @@ up to a second late.
 """
 
 import asyncio
-import fcntl
 import os
 import socket
 import tempfile
@@ -21,6 +20,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from temporal_plans.activities.mechanics.file_lock import try_lock
 from temporal_plans.domain.values.failure import UserFacingError
 from temporal_plans.worker.child_process import start_child, stop_child
 from temporal_plans.worker.server_binary import server_binary
@@ -203,7 +203,7 @@ class DevServer:
         resources.callback(os.close, lock)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
-                while not _try_lock(lock):
+                while not try_lock(lock):
                     await asyncio.sleep(0.05)
                 return (lock,)
         raise DatabaseInUseError(self._database, path.read_text().strip())
@@ -293,14 +293,6 @@ class _Log:
 def _temporary_log(resources: AsyncExitStack) -> Path:
     directory = resources.enter_context(tempfile.TemporaryDirectory(prefix="temporal-plans-"))
     return Path(directory) / "server.log"
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _is_free(ip: str, port: int) -> bool:

@@ -21,7 +21,6 @@ from temporal_plans.client.plans_client import PlansClient
 from temporal_plans.client.temporal.connection import DEFAULT_ADDRESS
 from temporal_plans.domain.services.records import TaskRecord
 from temporal_plans.domain.services.spec import ServiceSpec
-from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.loading.services.service import load_service
 from temporal_plans.loading.text.env_file import parse_env_file
 from temporal_plans.messages.addresses import PLANS_QUEUE
@@ -94,11 +93,7 @@ async def _dead_task_lines(client: PlansClient) -> list[str]:
 
 
 def _dead_count(tasks: Iterable[TaskRecord]) -> int:
-    return sum(task.goal == "RUNNING" and not _runs(task) for task in tasks)
-
-
-def _runs(task: TaskRecord) -> bool:
-    return task.status is not None and task.status.state is TaskState.RUNNING
+    return sum(task.goal == "RUNNING" and not task.runs for task in tasks)
 
 
 async def demo(

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from temporal_plans.domain.plans.hint import Hint, plan_hint
 from temporal_plans.domain.services.records import TaskRecord
-from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.domain.values.model import CompactValue
 from temporal_plans.messages.tasks import ListedTask
 
@@ -78,9 +77,9 @@ def _missing(running: Running, before: Records, after: Records) -> Iterator[Diff
     """Yield tasks that run for their service, and not on their agent."""
     there = {agent: {task.task_id for task in tasks} for agent, tasks in running.items()}
     for service, records in after.items():
-        ran = {record.task_id for record in before.get(service, ()) if _runs(record)}
+        ran = {record.task_id for record in before.get(service, ()) if record.runs}
         for record in records:
-            if not _runs(record) or record.task_id not in ran or record.agent not in there:
+            if not record.runs or record.task_id not in ran or record.agent not in there:
                 continue
             if record.task_id not in there[record.agent]:
                 pod = f"{record.pod}-{record.index}"
@@ -105,7 +104,3 @@ def _ids(services: Records) -> Iterable[str]:
         for record in records:
             yield record.task_id
             yield from (launch.task_id for launch in record.earlier)
-
-
-def _runs(record: TaskRecord) -> bool:
-    return record.status is not None and record.status.state is TaskState.RUNNING

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from temporal_plans.domain.services.records import TaskRecord
 from temporal_plans.domain.tasks.goal import Goal
-from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.messages.services import PodView
 
 
@@ -33,5 +32,4 @@ def _is_back(pod: PodView, record: TaskRecord, replaced: Mapping[str, str], paus
         return False
     if paused:
         return pod.shown.get(record.name) == "PAUSED"
-    runs = record.status is not None and record.status.state is TaskState.RUNNING
-    return record.reached_goal or (runs and _is_to_end(record))
+    return record.reached_goal or (record.runs and _is_to_end(record))

@@ -110,6 +110,11 @@ class TaskRecord(CompactValue):
         return self.status is None or not self.status.state.terminal
 
     @property
+    def runs(self) -> bool:
+        """Whether it was last reported RUNNING."""
+        return self.status is not None and self.status.state is TaskState.RUNNING
+
+    @property
     def reached_goal(self) -> bool:
         """Whether it has reached the goal of its launch: runs and is ready, or has finished
         (behaviour 3.6, configuration aside)."""
@@ -117,7 +122,7 @@ class TaskRecord(CompactValue):
             return False
         if self.goal == Goal.RUNNING:
             ready = self.paused or not self.check or self.status.ready is True
-            return self.status.state is TaskState.RUNNING and ready
+            return self.runs and ready
         return self.status.state is TaskState.FINISHED
 
 

@@ -9,7 +9,6 @@ from temporal_plans.domain.services.configuration import Configuration
 from temporal_plans.domain.services.launch import LaunchPlace, LaunchTarget
 from temporal_plans.domain.services.spec import ServiceSpec
 from temporal_plans.domain.services.task_book import TaskBook
-from temporal_plans.domain.tasks.statuses import TaskState
 from temporal_plans.messages.owners import Rollback
 from temporal_plans.messages.pools import Holdings
 from temporal_plans.messages.services import (
@@ -49,9 +48,7 @@ class ServiceQueries(Owner):
             configs=tuple(config.id for config in self._configs.all),
             plans=tuple(plan for plan in self.plans.records.values() if not plan.dropped),
             tasks=len(records),
-            running=sum(
-                r.status is not None and r.status.state is TaskState.RUNNING for r in records
-            ),
+            running=sum(r.runs for r in records),
             leases=self._leases.held,
             strangers=self._tasks.strangers_of(),
         )

@@ -1,6 +1,5 @@
 """The files below an agent's work directory (see the package's docstring)."""
 
-import fcntl
 import hashlib
 import logging
 import os
@@ -21,6 +20,7 @@ from temporal_plans.activities.agent.host.records import (
 )
 from temporal_plans.activities.agent.sandbox.files import UnreadableFile, read_value, write_value
 from temporal_plans.activities.agent.supervisor.lock_holder import lock_holder
+from temporal_plans.activities.mechanics.file_lock import try_lock
 from temporal_plans.domain.tasks.statuses import TaskStatus
 from temporal_plans.domain.values.failure import UserFacingError
 from temporal_plans.domain.values.model import Value
@@ -29,12 +29,11 @@ _log = logging.getLogger(__name__)
 
 _NAME_LENGTH_LIMIT = 200
 
-V = TypeVar("V", bound=Value)
-
-
 _LOCK_TIMEOUT = 1.0
 """Seconds: a process that a killed agent had just forked has the lock until it is replaced."""
 _LOCK_INTERVAL = 0.02  # seconds
+
+V = TypeVar("V", bound=Value)
 
 
 class WorkDirInUse(UserFacingError):
@@ -218,7 +217,7 @@ class WorkDir:
             folder.chmod(0o711)
         lock = os.open(self.root / "agent.lock", os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + _LOCK_TIMEOUT
-        while not _locked(lock):
+        while not try_lock(lock):
             if time.monotonic() > deadline:
                 os.close(lock)
                 raise WorkDirInUse(self.root)
@@ -275,11 +274,3 @@ class WorkDir:
 
     def _reservation_path(self, reservation_id: str) -> Path:
         return self._reservations / f"{directory_name(reservation_id)}.json"
-
-
-def _locked(lock: int) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -1,6 +1,5 @@
 """The work directory of a spoke: one process at a time, with an identity that survives it."""
 
-import fcntl
 import json
 import os
 from collections.abc import Generator
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from temporal_plans.activities.mechanics.file_lock import try_lock
 from temporal_plans.domain.values.failure import UserFacingError
 
 
@@ -25,11 +25,9 @@ def lineage_of(root: Path) -> Generator[str]:
     except OSError as error:
         raise SpokeWorkDirError(f"work directory {root}: {error.strerror or error}") from error
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(lock):
             text = f"work directory {root} is used by another spoke; stop it or choose another"
-            raise SpokeWorkDirError(text) from None
+            raise SpokeWorkDirError(text)
         yield _lineage(root / "spoke.json")
     finally:
         os.close(lock)
